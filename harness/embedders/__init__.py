@@ -1,0 +1,93 @@
+"""Embedders: texts to vectors with an identity; to add one, add a file with the protocol below and a line in `EMBEDDERS`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+from pydantic import BaseModel
+
+from harness.embedders import lexical, sentence_transformer
+from harness.errors import Fault, HarnessError, nearest
+from harness.records import EmbedderIdentity, IntArray, scoring_sha256
+from harness.tokenizers import Tokenizer
+
+Role = Literal["document", "query"]
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors. A fitted one learns from the chunks first and never from questions."""
+
+    @property
+    def identity(self) -> EmbedderIdentity: ...
+
+    @property
+    def similarities(self) -> tuple[str, ...]:
+        """Similarities that its vectors support."""
+        ...
+
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """The model's own tokens, where it has a tokenizer."""
+        ...
+
+    @property
+    def max_tokens(self) -> int | None:
+        """Longest text it reads whole, in tokens with special tokens; None: no limit."""
+        ...
+
+    @property
+    def fitted_state(self) -> str | None:
+        """Digest of what was learnt from the chunks; None for one that learns nothing."""
+        ...
+
+    @property
+    def fits(self) -> bool:
+        """Whether it learns from the chunks, so that every trial has a scoring function of its own."""
+        ...
+
+    def fit(self, texts: Sequence[str]) -> Embedder:
+        """Itself, or a fitted copy where it learns from the chunks."""
+        ...
+
+    def token_counts(self, texts: Sequence[str]) -> IntArray:
+        """Tokens of each text as it would be embedded, special tokens included, before any truncation; shape (n,)."""
+        ...
+
+    def reach(self, text: str) -> int:
+        """Characters of a text that the model reads; all of them when nothing is truncated."""
+        ...
+
+    def embed(self, texts: Sequence[str], role: Role) -> Any:
+        """Vectors, shape (n, dimensions): a float32 array or a SciPy sparse array."""
+        ...
+
+
+class EmbedderType(Protocol):
+    """What a registry entry offers before anything is loaded."""
+
+    @property
+    def Options(self) -> type[BaseModel]: ...  # noqa: N802
+
+    def load(self, options: Any) -> Embedder:
+        """Raises HarnessError when the model can't be loaded."""
+        ...
+
+
+EMBEDDERS: dict[str, EmbedderType] = {
+    "tfidf": lexical.Tfidf,
+    "term-frequency": lexical.TermFrequency,
+    "sentence-transformers": sentence_transformer.SentenceTransformerEmbedder,
+}
+
+
+def resolve(name: str, where: str) -> EmbedderType:
+    """The kind of embedder that a user named."""
+    if name not in EMBEDDERS:
+        raise HarnessError(Fault(where, f"unknown embedder '{name}'", nearest(name, EMBEDDERS)))
+    return EMBEDDERS[name]
+
+
+def scoring_fingerprint(embedder: Embedder, similarity: str) -> str:
+    """Fingerprint of the scoring function that an embedder, fitted where it fits, makes with a similarity."""
+    return scoring_sha256(embedder.identity, similarity, embedder.fitted_state)

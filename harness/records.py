@@ -1,0 +1,410 @@
+"""The frozen facts that travel between the steps; a new fact is a new frozen dataclass here.
+
+Spans are half-open character offsets into a document's stored text. Sizes are in the chunking's unit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int64]
+Cause = Literal["cut", "outranked", "truncated", "no match"]
+
+
+def sha256_json(value: Any) -> str:
+    """SHA-256 of a value's canonical JSON (sorted keys, no spaces, UTF-8)."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """Characters [start, end) of a document; never empty."""
+
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start < self.end:
+            raise ValueError(f"a span needs 0 <= start < end, not [{self.start}, {self.end})")
+
+    @property
+    def length(self) -> int:
+        return self.end - self.start
+
+    def contains(self, other: Span) -> bool:
+        return self.start <= other.start and other.end <= self.end
+
+    def touches(self, other: Span) -> bool:
+        return self.start < other.end and other.start < self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A named part of a document, heading included in its span."""
+
+    section_id: str
+    heading: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text with its sections; every offset in the project points into `text`."""
+
+    document_id: str
+    text: str
+    sections: tuple[Section, ...] = ()
+
+    def section_ids(self, span: Span) -> tuple[str, ...]:
+        return tuple(s.section_id for s in self.sections if s.span.touches(span))
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The documents, ordered by id: that order is the ranking's tie-break."""
+
+    documents: tuple[Document, ...]
+
+    def __post_init__(self) -> None:
+        ids = [d.document_id for d in self.documents]
+        if ids != sorted(set(ids)):
+            raise ValueError("documents must be sorted by id, each id once")
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        return {d.document_id: i for i, d in enumerate(self.documents)}
+
+    def __getitem__(self, document_id: str) -> Document:
+        return self.documents[self.index[document_id]]
+
+    @cached_property
+    def sha256(self) -> str:
+        """Digest of ids, texts and sections."""
+        digest = hashlib.sha256()
+        for d in self.documents:
+            sections = [(s.section_id, s.heading, s.span.start, s.span.end) for s in d.sections]
+            digest.update(sha256_json([d.document_id, d.text, sections]).encode())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A span of one document that a question needs whole."""
+
+    document_id: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Any one alternative suffices; within an alternative every place is required."""
+
+    alternatives: tuple[tuple[Place, ...], ...]
+
+    def __post_init__(self) -> None:
+        if not self.alternatives or not all(self.alternatives):
+            raise ValueError("evidence needs at least one alternative of at least one place")
+
+    def places(self) -> Iterator[Place]:
+        for alternative in self.alternatives:
+            yield from alternative
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A labelled question; one without evidence is one that the corpus does not answer."""
+
+    question_id: str
+    text: str
+    evidence: Evidence | None = None
+    expected_section: tuple[str, str] | None = None  # document id, section id
+
+    @property
+    def answerable(self) -> bool:
+        return self.evidence is not None
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the wording after NFC, case folding and whitespace collapse: what makes it the same question."""
+        return hashlib.sha256(" ".join(unicodedata.normalize("NFC", self.text).casefold().split()).encode()).hexdigest()
+
+
+def questions_sha256(questions: Iterable[Question]) -> str:
+    """A split's digest: that of its sorted question hashes, or `none` when it is empty."""
+    hashes = sorted(q.sha256 for q in questions)
+    return hashlib.sha256("\n".join(hashes).encode()).hexdigest() if hashes else "none"
+
+
+def labels_sha256(questions: Iterable[Question]) -> str:
+    """Digest of the located evidence and expected sections: what makes them the same labels."""
+    rows = []
+    for q in questions:
+        places = [[[p.document_id, p.span.start, p.span.end] for p in a] for a in q.evidence.alternatives] if q.evidence else None
+        rows.append([q.sha256, places, list(q.expected_section or ())])
+    return sha256_json(sorted(rows, key=lambda row: str(row[0])))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Point:
+    """One setting of the search space; its order is the canonical one that settles full ties."""
+
+    splitter: str
+    chunk_size: int
+    overlap_ratio: float
+
+    @property
+    def overlap(self) -> int:
+        """Overlap in units of the chunk size."""
+        return round(self.overlap_ratio * self.chunk_size)
+
+    @property
+    def feasible(self) -> bool:
+        return self.overlap < self.chunk_size
+
+    def __str__(self) -> str:
+        return f"{self.splitter} {self.chunk_size}/{self.overlap}"
+
+    def as_params(self) -> dict[str, Any]:
+        """What Optuna stores and MLflow logs, short of the unit."""
+        return {"splitter": self.splitter, "chunk_size": self.chunk_size, "overlap_ratio": self.overlap_ratio}
+
+
+@dataclass(frozen=True)
+class Chunking:
+    """A corpus cut into chunks, ordered by document, then start. Arrays have one entry a chunk."""
+
+    corpus: Corpus
+    document: IntArray  # index into corpus.documents
+    start: IntArray  # characters
+    end: IntArray  # characters, exclusive
+    size: IntArray  # units
+    source_units: int  # units in the whole corpus
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Digest of all spans with their documents' ids."""
+        ids = [d.document_id for d in self.corpus.documents]
+        rows = [[ids[d], s, e] for d, s, e in zip(self.document.tolist(), self.start.tolist(), self.end.tolist(), strict=True)]
+        return sha256_json(rows)
+
+    @property
+    def index_ratio(self) -> float:
+        """Units stored per unit in the source."""
+        return float(self.size.sum()) / self.source_units
+
+    def span(self, chunk: int) -> Span:
+        return Span(int(self.start[chunk]), int(self.end[chunk]))
+
+    def document_of(self, chunk: int) -> Document:
+        return self.corpus.documents[int(self.document[chunk])]
+
+    def text(self, chunk: int) -> str:
+        return self.document_of(chunk).text[int(self.start[chunk]) : int(self.end[chunk])]
+
+    def section_ids(self, chunk: int) -> tuple[str, ...]:
+        return self.document_of(chunk).section_ids(self.span(chunk))
+
+    def holding(self, place: Place) -> IntArray:
+        """The chunks that hold a place whole, in order."""
+        low, high = np.searchsorted(self.document, [i := self.corpus.index[place.document_id], i + 1])
+        inside = (self.start[low:high] <= place.span.start) & (self.end[low:high] >= place.span.end)
+        return np.flatnonzero(inside) + low
+
+    def touching(self, document_id: str, span: Span) -> IntArray:
+        """The chunks that share a character with a span of a document, in order."""
+        low, high = np.searchsorted(self.document, [i := self.corpus.index[document_id], i + 1])
+        inside = (self.start[low:high] < span.end) & (self.end[low:high] > span.start)
+        return np.flatnonzero(inside) + low
+
+
+@dataclass(frozen=True)
+class EmbedderIdentity:
+    """Which model made a vector. `parts` is all that changes a vector; `beside` is recorded, not identity."""
+
+    type: str
+    name: str
+    parts: dict[str, Any]
+    beside: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of type and parts; independent of path, name, hub, library versions, device, threads, batch size."""
+        return sha256_json({"type": self.type, "parts": self.parts})
+
+
+def scoring_sha256(identity: EmbedderIdentity, similarity: str, fitted_state: str | None) -> str:
+    """The scoring function's fingerprint: the embedder, the similarity and, for fitted scorers, the fitted state."""
+    return sha256_json({"embedder": identity.fingerprint, "similarity": similarity, "fitted": fitted_state})
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A retrieved chunk: rank from 1, score rounded to 6 decimals."""
+
+    rank: int
+    score: float
+    document_id: str
+    start: int
+    end: int
+    size: int
+    section_ids: tuple[str, ...]
+    complete: bool = False  # holds some alternative of the question's evidence whole
+
+
+@dataclass(frozen=True)
+class QuestionScore:
+    """What one question got under one chunking; `values` leaves out what is undefined for it."""
+
+    question_id: str
+    answerable: bool
+    hit_rank: int | None  # smallest k that is a hit; None: no k is
+    values: dict[str, float]
+    cause: Cause | None  # why the first chunk alone is no hit
+    right_section_first: bool | None
+    best_wrong_score: float | None  # best score of a chunk that does not hold the evidence
+    passages: tuple[Passage, ...]
+
+    @property
+    def first_score(self) -> float | None:
+        """Score of the first chunk; None when nothing was retrieved."""
+        return self.passages[0].score if self.passages else None
+
+    @property
+    def positive(self) -> bool:
+        """The gate should let it through: answerable, and the first chunk holds the evidence."""
+        return self.hit_rank == 1
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One chunking scored on one set of questions."""
+
+    metrics: dict[str, float]
+    questions: tuple[QuestionScore, ...]
+    chunking_sha256: str
+    scoring_fingerprint: str
+    irrelevant_quantiles: dict[str, float]  # scores of chunks from documents without any evidence of the question
+    tokens_embedded: int
+    tokens_full: int  # tokens of all chunks, repeats counted
+    seconds: dict[str, float]
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """A finished trial as its result file keeps it: an evaluation, or the error that took its place."""
+
+    trial: int
+    point: Point
+    unit: str
+    started: float  # seconds since the epoch
+    ended: float
+    evaluation: Evaluation | None = None
+    error: str | None = None
+    reused_from: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.evaluation is None) == (self.error is None):
+            raise ValueError("a finished trial has an evaluation or an error, one of the two")
+
+    @property
+    def complete(self) -> bool:
+        return self.evaluation is not None
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        return self.evaluation.metrics if self.evaluation else {}
+
+    def hits(self, k: int) -> int:
+        """Questions hit within the first k chunks: an integer, so that comparisons are exact."""
+        questions = self.evaluation.questions if self.evaluation else ()
+        return sum(q.hit_rank is not None and q.hit_rank <= k for q in questions)
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A gate's number with the model and the scoring function that it belongs to; useless without them."""
+
+    value: float
+    rule: str
+    how: str  # which branch of the rule set the value, in words
+    proxy: bool  # no unanswerable questions: negatives are each question's best wrong chunk
+    embedder: str
+    embedder_fingerprint: str
+    scoring_fingerprint: str
+    similarity: str
+    distributions: dict[str, dict[str, float]]
+    at_threshold: dict[str, Any]  # outcomes on dev
+
+
+@dataclass(frozen=True)
+class Lock:
+    """The frozen choice. `lock_id` is derived from every field that states the choice, not from time or user."""
+
+    experiment: str
+    study: str
+    trial: int
+    because: str | None
+    params: dict[str, Any]
+    metrics: dict[str, float]
+    threshold: Threshold
+    embedder: EmbedderIdentity
+    similarity: str
+    scoring_fingerprint: str
+    chunking_sha256: str
+    corpus_sha256: str
+    dev_sha256: str
+    labels_sha256: str
+    holdout_sha256: str
+    holdout_count: dict[str, int]
+    selection: dict[str, Any]
+    result_sha256: str
+    run_id: str | None
+    code_version: str
+    created: str
+    created_by: str
+
+    @property
+    def lock_id(self) -> str:
+        facts = asdict(self)
+        for circumstance in ("created", "created_by", "run_id", "code_version"):
+            facts.pop(circumstance)
+        facts["embedder"].pop("beside")
+        return sha256_json(facts)[:16]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The right to open one holdout, given once, before any of its questions is read."""
+
+    holdout_sha256: str
+    lock_id: str
+    experiment: str
+    claimed: str  # ISO time, UTC
+    claimed_by: str
+    host: str
+
+
+@dataclass(frozen=True)
+class HoldoutRecord:
+    """The one result of an opened holdout."""
+
+    claim: Claim
+    lock_id: str
+    run_id: str | None
+    evaluation: Evaluation
+    at_threshold: dict[str, Any]
+    verdict: dict[str, Any]
+    recorded: str

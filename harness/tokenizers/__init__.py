@@ -1,0 +1,92 @@
+"""Tokenizers: text to the character offsets of its units, found once per document; to add one, add a file and a line in `TOKENIZERS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+import numpy as np
+
+from harness.errors import Fault, HarnessError, nearest
+from harness.records import Corpus, Document, IntArray
+from harness.tokenizers import characters, tiktoken, words
+
+MODEL_TOKENS = "model-tokens"
+
+
+class Tokenizer(Protocol):
+    """Cuts a text into units."""
+
+    def __call__(self, text: str) -> IntArray:
+        """Offsets, shape (units, 2), half-open characters, starts ascending; units that share a character repeat it."""
+        ...
+
+
+TOKENIZERS: dict[str, Callable[[], Tokenizer]] = {
+    "words": lambda: words.words,
+    "characters": lambda: characters.characters,
+    **{encoding: tiktoken.loader(encoding) for encoding in tiktoken.ENCODINGS},
+}
+
+
+def resolve(name: str, model_tokens: Tokenizer | None, where: str) -> Tokenizer:
+    """The tokenizer that a user named; `model-tokens` is the embedding model's own."""
+    if name == MODEL_TOKENS:
+        if model_tokens is None:
+            fix = f"choose another unit: {', '.join(sorted(TOKENIZERS))}"
+            raise HarnessError(Fault(where, f"'{MODEL_TOKENS}' needs an embedding model with a tokenizer of its own", fix))
+        return model_tokens
+    if name not in TOKENIZERS:
+        raise HarnessError(Fault(where, f"unknown unit '{name}'", nearest(name, [*TOKENIZERS, MODEL_TOKENS])))
+    return TOKENIZERS[name]()
+
+
+def token_source(unit: str, model_tokens: Tokenizer | None) -> str | None:
+    """Which tokenizer `tokens` means: the unit where it counts tokens, else the model's own; None: there is none."""
+    if unit in tiktoken.ENCODINGS:
+        return unit
+    return MODEL_TOKENS if model_tokens is not None else None
+
+
+class Ruler:
+    """Every document's units and atoms of one sweep, each found once. `unit` is how chunk size is counted."""
+
+    def __init__(self, corpus: Corpus, unit: str, model_tokens: Tokenizer | None = None) -> None:
+        """Raises HarnessError when the unit is unknown, or is `model-tokens` and the model has no tokenizer."""
+        self.unit = unit
+        self._model_tokens = model_tokens
+        self._loaded: dict[str, Tokenizer] = {unit: resolve(unit, model_tokens, "unit")}
+        self._offsets: dict[tuple[str, str], IntArray] = {}
+        self.source_units = sum(len(self.units(d)) for d in corpus.documents)
+
+    def offsets(self, name: str, document: Document) -> IntArray:
+        """Offsets of a document under a named tokenizer, shape (n, 2); the same array at every call."""
+        if name == "tokens":
+            name = token_source(self.unit, self._model_tokens) or "tokens"
+        if name not in self._loaded:
+            self._loaded[name] = resolve(name, self._model_tokens, "splitter")
+        key = (name, document.document_id)
+        if key not in self._offsets:
+            self._offsets[key] = self._loaded[name](document.text)
+        return self._offsets[key]
+
+    def units(self, document: Document) -> IntArray:
+        return self.offsets(self.unit, document)
+
+    def sizes(self, document: Document, spans: IntArray) -> IntArray:
+        """Units that each span of a document touches; spans has shape (n, 2)."""
+        return count_touched(self.units(document), spans)
+
+
+def count_touched(units: IntArray, spans: IntArray) -> IntArray:
+    """How many units share a character with each span; both have ascending starts and ends, shape (n, 2)."""
+    if not len(units):
+        return np.zeros(len(spans), dtype=np.int64)
+    begun = np.searchsorted(units[:, 0], spans[:, 1], side="left")
+    over = np.searchsorted(units[:, 1], spans[:, 0], side="right")
+    return np.asarray(np.maximum(begun - over, 0), dtype=np.int64)
+
+
+def as_offsets(pairs: Iterable[tuple[int, int]]) -> IntArray:
+    """Pairs as an array of shape (n, 2), also when there is none."""
+    return np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
