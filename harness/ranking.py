@@ -1,4 +1,7 @@
-"""Exact search: similarities of every question with every chunk, ranked with a stated tie-break; a similarity more is a line in `SIMILARITIES`."""
+"""Exact search: similarities of every question with every chunk, ranked with a stated tie-break.
+
+A similarity more is a line in `SIMILARITIES`.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,9 @@ def resolve(name: str, supported: tuple[str, ...], where: str) -> str:
     if name not in SIMILARITIES:
         raise HarnessError(Fault(where, f"unknown similarity '{name}'", nearest(name, SIMILARITIES)))
     if name not in supported:
-        raise HarnessError(Fault(where, f"similarity '{name}' does not apply to this embedder's vectors", f"use {' or '.join(supported)}"))
+        raise HarnessError(
+            Fault(where, f"similarity '{name}' does not apply to this embedder's vectors", f"use {' or '.join(supported)}")
+        )
     return name
 
 

@@ -221,13 +221,13 @@ class Chunking:
         """The chunks that hold a place whole, in order."""
         low, high = np.searchsorted(self.document, [i := self.corpus.index[place.document_id], i + 1])
         inside = (self.start[low:high] <= place.span.start) & (self.end[low:high] >= place.span.end)
-        return np.flatnonzero(inside) + low
+        return np.asarray(np.flatnonzero(inside) + low, dtype=np.int64)
 
     def touching(self, document_id: str, span: Span) -> IntArray:
         """The chunks that share a character with a span of a document, in order."""
         low, high = np.searchsorted(self.document, [i := self.corpus.index[document_id], i + 1])
         inside = (self.start[low:high] < span.end) & (self.end[low:high] > span.start)
-        return np.flatnonzero(inside) + low
+        return np.asarray(np.flatnonzero(inside) + low, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -407,4 +407,5 @@ class HoldoutRecord:
     evaluation: Evaluation
     at_threshold: dict[str, Any]
     verdict: dict[str, Any]
-    recorded: str
+    started: float  # seconds since the epoch
+    ended: float

@@ -67,7 +67,7 @@ class EmbedderType(Protocol):
     """What a registry entry offers before anything is loaded."""
 
     @property
-    def Options(self) -> type[BaseModel]: ...  # noqa: N802
+    def Options(self) -> type[BaseModel]: ...
 
     def load(self, options: Any) -> Embedder:
         """Raises HarnessError when the model can't be loaded."""

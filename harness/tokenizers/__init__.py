@@ -1,8 +1,12 @@
-"""Tokenizers: text to the character offsets of its units, found once per document; to add one, add a file and a line in `TOKENIZERS`."""
+"""Tokenizers: text to the character offsets of its units, found once per document.
+
+To add one, add a file and a line in `TOKENIZERS`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -17,7 +21,7 @@ MODEL_TOKENS = "model-tokens"
 class Tokenizer(Protocol):
     """Cuts a text into units."""
 
-    def __call__(self, text: str) -> IntArray:
+    def __call__(self, text: str, /) -> IntArray:
         """Offsets, shape (units, 2), half-open characters, starts ascending; units that share a character repeat it."""
         ...
 
@@ -25,7 +29,7 @@ class Tokenizer(Protocol):
 TOKENIZERS: dict[str, Callable[[], Tokenizer]] = {
     "words": lambda: words.words,
     "characters": lambda: characters.characters,
-    **{encoding: tiktoken.loader(encoding) for encoding in tiktoken.ENCODINGS},
+    **{encoding: partial(tiktoken.load, encoding) for encoding in tiktoken.ENCODINGS},
 }
 
 

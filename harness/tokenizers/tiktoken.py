@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 ENCODINGS = ("cl100k_base", "o200k_base")
 
 
-def loader(encoding: str) -> Callable[[], Callable[[str], IntArray]]:
-    """A loader of one encoding, for the registry; nothing is read before it is called."""
-    return lambda: tokenizer(load_encoding(encoding))
+def load(encoding: str) -> Callable[[str], IntArray]:
+    """The tokenizer of an encoding, for the registry."""
+    return tokenizer(load_encoding(encoding))
 
 
 @cache

@@ -1,0 +1,168 @@
+"""The verbs for Python: `harness.load(path)` gives an experiment whose trials and questions are DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness import ranking, splitters, tokenizers
+from harness.embedders import Embedder
+from harness.errors import Fault, HarnessError
+from harness.experiment import Experiment
+from harness.experiment import load as load_experiment
+from harness.formats import Labelled
+from harness.pipeline import run_metrics
+from harness.records import Chunking, Corpus, Passage, Point, Span
+from harness.state import State
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from harness.audit import Audit
+    from harness.estimate import Estimate
+    from harness.holdout import Opened
+    from harness.lock import Locked
+    from harness.sweep import SweepOutcome, Watcher
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What `check` found out about a corpus and its questions."""
+
+    labelled: Labelled
+
+    def as_json(self) -> dict[str, Any]:
+        dev, holdout = self.labelled.dev, self.labelled.holdout
+        answerable = len(self.labelled.answerable)
+        return {
+            "documents": len(self.labelled.corpus.documents),
+            "questions": {
+                "dev": answerable,
+                "holdout": holdout.answerable,
+                "unanswerable": {"dev": len(dev) - answerable, "holdout": holdout.unanswerable},
+            },
+            "errors": [f.as_json() for f in self.labelled.faults],
+            "warnings": [w.as_json() for w in self.labelled.warnings],
+        }
+
+
+class LoadedExperiment:
+    """An experiment to ask and to run; every method is the verb of the same name."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+
+    def __repr__(self) -> str:
+        return f"<experiment '{self.experiment.name}' of {self.experiment.path}>"
+
+    def check(self) -> Checked:
+        """Load corpus and questions and report every fault and warning of the labels."""
+        return Checked(self.experiment.read_labels())
+
+    def estimate(self, trials: int | None = None, price_per_million: float | None = None) -> Estimate:
+        """What the search would cost and could reach, before embedding."""
+        from harness.estimate import estimate
+
+        return estimate(self.experiment, trials, price_per_million)
+
+    def sweep(
+        self,
+        trials: int | None = None,
+        storage: str | None = None,
+        tracking_uri: str | None = None,
+        fresh: bool = False,
+        watcher: Watcher | None = None,
+    ) -> SweepOutcome:
+        """Run or resume the search on dev."""
+        from harness.sweep import sweep
+
+        return sweep(self.experiment, trials, storage, tracking_uri, fresh, watcher)
+
+    def lock(self, trial: int | None = None, because: str | None = None) -> Locked:
+        """Freeze the chosen trial with its threshold."""
+        from harness.lock import lock
+
+        return lock(self.experiment, trial, because)
+
+    def holdout(self, tracking_uri: str | None = None, say: Callable[[str], None] = lambda _: None) -> Opened:
+        """Open the holdout once."""
+        from harness.holdout import holdout
+
+        return holdout(self.experiment, tracking_uri, say)
+
+    def audit(self, tracking_uri: str | None = None) -> Audit:
+        """Re-derive every claim."""
+        from harness.audit import audit
+
+        return audit(self.experiment, tracking_uri)
+
+    def report(self, out: Path | None = None, tracking_uri: str | None = None) -> Path:
+        """Write the HTML report and its plots, and log them to the sweep's run; the page's path."""
+        from harness.report import report
+
+        return report(self.experiment, out, tracking_uri)
+
+    def trials(self) -> pd.DataFrame:
+        """One row a trial of the newest study, indexed by trial number: params, state, error, metrics under their run names."""
+        import pandas as pd
+
+        rows = []
+        for r in State(self.experiment).current().read_results():
+            row: dict[str, Any] = {"trial": r.trial, "state": "complete" if r.complete else "failed", "error": r.error}
+            row |= {**r.point.as_params(), "overlap": r.point.overlap, "unit": r.unit, "reused_from": r.reused_from}
+            rows.append(row | (run_metrics(r.evaluation, "dev") if r.evaluation else {}))
+        return pd.DataFrame(rows).set_index("trial") if rows else pd.DataFrame()
+
+    def questions(self, trial: int) -> pd.DataFrame:
+        """One row a dev question under a trial, indexed by question id: metrics, hit rank, cause of a miss, first chunk."""
+        import pandas as pd
+
+        results = {r.trial: r for r in State(self.experiment).current().read_results()}
+        evaluation = results[trial].evaluation if trial in results else None
+        if evaluation is None:
+            complete = ", ".join(str(n) for n, r in results.items() if r.complete)
+            raise HarnessError(Fault("trial", f"{trial} is not a complete trial", f"complete are: {complete}"))
+        asked = {q.question_id: q.text for q in self.experiment.read_labels().dev}
+        rows = []
+        for q in evaluation.questions:
+            first = q.passages[0] if q.passages else None
+            row: dict[str, Any] = {"question_id": q.question_id, "question": asked.get(q.question_id), "answerable": q.answerable}
+            row |= {"hit_rank": q.hit_rank, "cause": q.cause, "first_score": q.first_score}
+            row |= {"first_document": first.document_id if first else None}
+            row |= {"first_start": first.start if first else None, "first_end": first.end if first else None}
+            rows.append(row | q.values)
+        return pd.DataFrame(rows).set_index("question_id").astype({"hit_rank": "Int64"})
+
+
+def load(path: str | Path) -> LoadedExperiment:
+    """Read an experiment file. Raises HarnessError with every fault of the file."""
+    return LoadedExperiment(load_experiment(path))
+
+
+def chunks(corpus: Corpus, point: Point, unit: str | None = None, embedder: Embedder | None = None) -> Chunking:
+    """How a corpus is cut at one point. Raises HarnessError for unknown names and infeasible points."""
+    splitters.resolve(point.splitter, "--splitter")
+    tokenizer = embedder.tokenizer if embedder else None
+    unit = unit or splitters.default_unit([point.splitter], tokenizer is not None)
+    return splitters.chunk(corpus, point, tokenizers.Ruler(corpus, unit, tokenizer))
+
+
+def inspect(chunking: Chunking, question: str, embedder: Embedder, similarity: str, most: int = 10) -> tuple[Passage, ...]:
+    """Ranked chunks of one question, at most so many; empty when nothing has a similarity above zero."""
+    ranking.resolve(similarity, embedder.similarities, "--similarity")
+    texts = [chunking.text(c) for c in range(len(chunking))]
+    fitted = embedder.fit(texts)
+    (row,) = ranking.SIMILARITIES[similarity](fitted.embed([question], "query"), fitted.embed(texts, "document"))
+    ranked = ranking.rank(row)
+    found = []
+    for rank, (chunk, score) in enumerate(zip(ranked.chunks[:most].tolist(), ranked.scores[:most].tolist(), strict=True), 1):
+        span: Span = chunking.span(chunk)
+        document = chunking.document_of(chunk)
+        size, sections = int(chunking.size[chunk]), document.section_ids(span)
+        found.append(Passage(rank, score, document.document_id, span.start, span.end, size, sections))
+    return tuple(found)
+
+
+__all__ = ["Checked", "LoadedExperiment", "chunks", "inspect", "load"]

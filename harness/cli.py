@@ -1,0 +1,241 @@
+"""The command line: each verb parses, calls one function and prints; a verb more is a function here and one below it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+EXPERIMENT = click.argument("experiment", type=click.Path(path_type=Path))
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else on standard output.")
+TRACKING = click.option(
+    "--tracking-uri", metavar="U", help="MLflow store [default: MLFLOW_TRACKING_URI, else the project's mlflow.db]"
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="chunking-harness", prog_name="harness")
+def cli() -> None:
+    """Choose how documents are cut for retrieval, by measurement, and keep each threshold with its model.
+
+    The usual order: check, estimate, sweep, lock, holdout, audit, report; `run` does them all.
+    """
+
+
+def verb(function: Callable[..., tuple[dict[str, Any], Callable[[], None], int]]) -> Callable[..., int]:
+    """A verb returns its JSON, how to print it for people, and its exit code; what libraries print goes to standard error."""
+
+    @AS_JSON
+    @wraps(function)
+    def wrapped(*args: Any, as_json: bool, **options: Any) -> int:
+        with contextlib.redirect_stdout(sys.stderr):
+            found, show, code = function(*args, **options)
+        if as_json:
+            print(json.dumps(found, ensure_ascii=False, default=str))
+        else:
+            show()
+        return code
+
+    return wrapped
+
+
+@cli.command()
+@EXPERIMENT
+@verb
+def check(experiment: Path) -> Any:
+    """Load corpus and questions; report every fault and warning of the labels."""
+    from harness import api, terminal
+
+    checked = api.load(experiment).check()
+    return checked.as_json(), lambda: terminal.show_check(checked), 1 if checked.labelled.faults else 0
+
+
+@cli.command()
+@EXPERIMENT
+@click.option("--trials", type=click.IntRange(1), metavar="N", help="Budget to price [default: the file's]")
+@click.option("--price-per-million", type=click.FloatRange(0), metavar="P", help="Price of a million tokens.")
+@verb
+def estimate(experiment: Path, trials: int | None, price_per_million: float | None) -> Any:
+    """Before spending: ceiling, index ratio and cost of the search space."""
+    from harness import api, terminal
+    from harness.estimate import as_json
+
+    found = api.load(experiment).estimate(trials, price_per_million)
+    return as_json(found), lambda: terminal.show_estimate(found), 0
+
+
+def _setting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that say which corpus to cut and how."""
+    for option in reversed(
+        [
+            click.argument("experiment", type=click.Path(path_type=Path), required=False),
+            click.option(
+                "--corpus",
+                type=click.Path(path_type=Path),
+                help="A corpus instead of an experiment: .csv of sections, .txt or .md",
+            ),
+            click.option("--splitter", required=True, metavar="S", help="How to cut; see docs/splitters."),
+            click.option("--size", required=True, type=click.IntRange(1), metavar="N", help="Chunk size in units."),
+            click.option(
+                "--overlap-ratio",
+                default=0.0,
+                type=click.FloatRange(0, 1, max_open=True),
+                metavar="R",
+                help="Share of the size.",
+                show_default=True,
+            ),
+            click.option("--unit", metavar="U", help="How size is counted [default: the experiment's, else the splitter's own]"),
+        ]
+    ):
+        function = option(function)
+    return function
+
+
+@cli.command()
+@_setting
+@verb
+def chunks(**setting: Any) -> Any:
+    """Show how documents are cut."""
+    from harness import terminal
+    from harness.looking import Setting
+
+    cut = Setting(**setting).chunking()
+    found = {
+        "chunks": [
+            {
+                "document_id": cut.document_of(c).document_id,
+                "start": int(cut.start[c]),
+                "end": int(cut.end[c]),
+                "size": int(cut.size[c]),
+                "section_ids": list(cut.section_ids(c)),
+            }
+            for c in range(len(cut))
+        ],
+        "index_ratio": cut.index_ratio,
+    }
+    return found, lambda: terminal.show_chunks(cut), 0
+
+
+@cli.command()
+@_setting
+@click.option("--question", required=True, metavar="TEXT")
+@click.option("--embedder", metavar="E", help="[default: the experiment's, else tfidf]")
+@click.option("--model", metavar="M", help="Model of a sentence-transformers embedder: a folder, package:NAME or a hub name.")
+@click.option("--revision", metavar="REV", help="Revision of a hub model.")
+@click.option("--similarity", metavar="F", help="[default: the experiment's, else cosine]")
+@click.option("--most", default=10, type=click.IntRange(1), show_default=True, help="How many chunks to show.")
+@verb
+def inspect(
+    question: str,
+    embedder: str | None,
+    model: str | None,
+    revision: str | None,
+    similarity: str | None,
+    most: int,
+    **setting: Any,
+) -> Any:
+    """Rank the chunks of one setting for one question, with scores."""
+    from harness import api, terminal
+    from harness.looking import Setting
+
+    chosen = Setting(**setting, embedder=embedder, model=model, revision=revision, similarity=similarity)
+    cut = chosen.chunking()
+    ranking = api.inspect(cut, question, chosen.loaded_embedder, chosen.similarity_name, most)
+    rows = [
+        {"rank": p.rank, "score": p.score, "document_id": p.document_id, "start": p.start, "end": p.end}
+        | {"section_ids": list(p.section_ids), "text": cut.corpus[p.document_id].text[p.start : p.end]}
+        for p in ranking
+    ]
+    return {"ranking": rows}, lambda: terminal.show_ranking(rows), 0
+
+
+@cli.command()
+@EXPERIMENT
+@click.option(
+    "--trials", type=click.IntRange(1), metavar="N", help="Points in all, those already done included [default: the file's]"
+)
+@TRACKING
+@click.option("--storage", metavar="U", help="Optuna's database [default: .harness/studies.db]")
+@click.option("--fresh", is_flag=True, help="Begin a new study; touches no claim on the holdout.")
+@verb
+def sweep(experiment: Path, trials: int | None, tracking_uri: str | None, storage: str | None, fresh: bool) -> Any:
+    """Run or resume the search on dev."""
+    from harness import api, terminal
+
+    loaded = api.load(experiment)
+    with terminal.watcher() as watcher:
+        outcome = loaded.sweep(trials, storage, tracking_uri, fresh, watcher)
+    return outcome.as_json(), lambda: terminal.show_sweep(outcome, loaded.experiment), 0
+
+
+@cli.command()
+@EXPERIMENT
+@click.option("--trial", type=click.IntRange(0), metavar="N", help="Another trial than the rule's choice.")
+@click.option("--because", metavar="TEXT", help="Why that one; recorded and shown wherever the lock is.")
+@verb
+def lock(experiment: Path, trial: int | None, because: str | None) -> Any:
+    """Freeze the chosen trial, its dev threshold and all identities."""
+    from harness import api, terminal
+    from harness.lock import as_json
+
+    locked = api.load(experiment).lock(trial, because)
+    return as_json(locked), lambda: terminal.show_lock(locked), 0
+
+
+@cli.command()
+@EXPERIMENT
+@TRACKING
+@verb
+def holdout(experiment: Path, tracking_uri: str | None) -> Any:
+    """Open the holdout once and record the result."""
+    from harness import api, terminal
+
+    opened = api.load(experiment).holdout(tracking_uri, terminal.say)
+    return opened.as_json(), lambda: terminal.show_holdout(opened), 0
+
+
+@cli.command()
+@click.argument("experiment", type=click.Path(path_type=Path), required=False)
+@TRACKING
+@verb
+def audit(experiment: Path | None, tracking_uri: str | None) -> Any:
+    """Re-derive every claim; which model and scoring function each threshold was tuned against."""
+    from harness import api, terminal
+    from harness import audit as audits
+
+    found = api.load(experiment).audit(tracking_uri) if experiment else audits.audit(None, tracking_uri)
+    return audits.as_json(found), lambda: terminal.show_audit(found), 1 if found.findings else 0
+
+
+@cli.command()
+@EXPERIMENT
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder to write to [default: .harness/NAME/report]")
+@TRACKING
+@verb
+def report(experiment: Path, out: Path | None, tracking_uri: str | None) -> Any:
+    """Write the HTML report and plots."""
+    from harness import api
+
+    path = api.load(experiment).report(out, tracking_uri)
+    return {"path": str(path)}, lambda: click.echo(f"report: {path}"), 0
+
+
+@cli.command()
+@EXPERIMENT
+@click.option("--trials", type=click.IntRange(1), metavar="N", help="Points in all [default: the file's]")
+@TRACKING
+@verb
+def run(experiment: Path, trials: int | None, tracking_uri: str | None) -> Any:
+    """Everything in order: check, estimate, sweep, lock, holdout, audit, report. Run again, it shows what is recorded."""
+    from harness import terminal
+    from harness.whole import run_all
+
+    with terminal.steps() as steps:
+        done = run_all(experiment, trials, tracking_uri, steps)
+    return done.as_json(), lambda: terminal.show_whole(done), 1 if done.audit.findings else 0

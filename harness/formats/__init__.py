@@ -1,0 +1,120 @@
+"""Formats: files to a corpus and labelled questions, the holdout sealed; to add one, add a file with `read_corpus` and
+`read_questions` and a line in `FORMATS`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from harness import labels
+from harness.errors import Fault, HarnessError, Refused, nearest
+from harness.formats import handbook
+from harness.formats.files import read_text
+from harness.labels import RawQuestion
+from harness.records import Claim, Corpus, Document, Question, questions_sha256
+
+
+class Format(Protocol):
+    """Reads one format. Both raise HarnessError for what can't be read."""
+
+    def read_corpus(self, path: Path, encoding: str) -> Corpus: ...
+
+    def read_questions(self, path: Path, encoding: str) -> list[RawQuestion]: ...
+
+
+FORMATS: dict[str, Format] = {"handbook": handbook}
+
+
+def resolve(name: str, where: str) -> Format:
+    """The format that a user named."""
+    if name not in FORMATS:
+        raise HarnessError(Fault(where, f"unknown format '{name}'", nearest(name, FORMATS)))
+    return FORMATS[name]
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """Where a corpus and its questions lie."""
+
+    format: str
+    corpus: Path
+    questions: Path
+    encoding: str = "utf-8"
+
+    def read_corpus(self) -> Corpus:
+        return resolve(self.format, "[data] format").read_corpus(self.corpus, self.encoding)
+
+    def read_labels(self, corpus: Corpus) -> labels.Labelling:
+        raws = resolve(self.format, "[data] format").read_questions(self.questions, self.encoding)
+        return labels.label(raws, corpus)
+
+
+@dataclass(frozen=True)
+class SealedHoldout:
+    """What may be known of a holdout before it is opened. It holds no question: unsealing reads the file again."""
+
+    answerable: int
+    unanswerable: int
+    sha256: str
+    source: DataSource
+
+    def unseal(self, claim: Claim, corpus: Corpus) -> tuple[Question, ...]:
+        """The holdout's questions, for the holder of a claim on exactly these.
+
+        Raises Refused when the claim is for another holdout or the file has changed since it was sealed.
+        """
+        if claim.holdout_sha256 != self.sha256:
+            what = f"the claim is for holdout {claim.holdout_sha256[:12]}, not {self.sha256[:12]}"
+            raise Refused(Fault("holdout", what, "claim this one"))
+        questions = tuple(q for split, q in self.source.read_labels(corpus).questions if split == "holdout")
+        if questions_sha256(questions) != self.sha256:
+            raise Refused(Fault(str(self.source.questions), "the holdout changed while it was being opened", "restore the file"))
+        return questions
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A corpus, its dev questions, the sealed holdout, and what is wrong or doubtful about the labels of both."""
+
+    corpus: Corpus
+    dev: tuple[Question, ...]
+    holdout: SealedHoldout
+    faults: tuple[Fault, ...]
+    warnings: tuple[Fault, ...]
+
+    @property
+    def answerable(self) -> tuple[Question, ...]:
+        return tuple(q for q in self.dev if q.answerable)
+
+    def sound(self) -> Labelled:
+        """Itself. Raises HarnessError with every fault of the labels when there is one."""
+        if self.faults:
+            raise HarnessError(self.faults)
+        return self
+
+
+def load(source: DataSource) -> Labelled:
+    """Read a corpus and its questions. Raises HarnessError for what can't be read; label faults are returned."""
+    corpus = source.read_corpus()
+    labelling = source.read_labels(corpus)
+    held = [q for split, q in labelling.questions if split == "holdout"]
+    answerable = sum(q.answerable for q in held)
+    holdout = SealedHoldout(answerable, len(held) - answerable, questions_sha256(held), source)
+    dev = tuple(q for split, q in labelling.questions if split == "dev")
+    return Labelled(corpus, dev, holdout, labelling.faults, labelling.warnings)
+
+
+PLAIN = (".txt", ".md")
+
+
+def read_corpus_alone(path: Path, encoding: str = "utf-8") -> Corpus:
+    """A corpus without questions, to look at how it is cut: a CSV of sections, or a plain text as one document."""
+    if path.suffix == ".csv":
+        return handbook.read_corpus(path, encoding)
+    if path.suffix not in PLAIN and path.exists():
+        raise HarnessError(Fault(str(path), f"'{path.suffix}' is no corpus that can be read", f"give .csv, {' or '.join(PLAIN)}"))
+    text = read_text(path, encoding)
+    if not text.strip():
+        raise HarnessError(Fault(str(path), "the document is empty", "give one with text"))
+    return Corpus((Document(path.name, text),))

@@ -1,0 +1,63 @@
+"""Reading files for the formats: text in a named encoding, and tables with the place of every row."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.errors import Fault, HarnessError
+
+
+def read_rows(path: Path, encoding: str, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Rows of a CSV with their place (`file line N`). Raises HarnessError for a missing column or a torn row."""
+    reader = csv.DictReader(io.StringIO(read_text(path, encoding), newline=""))
+    missing = [c for c in columns if c not in (reader.fieldnames or ())]
+    if missing:
+        has = ", ".join(reader.fieldnames or ()) or "none"
+        raise HarnessError(
+            [
+                Fault(
+                    f"{path} line 1",
+                    f"column '{c}' is missing (columns: {has})",
+                    f"add it; expected: {', '.join(columns)}",
+                )
+                for c in missing
+            ]
+        )
+    while True:
+        line = reader.line_num + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise HarnessError(
+                Fault(f"{path} line {line}", f"not CSV ({error})", "quote cells that hold commas, quotes or line breaks")
+            ) from error
+        where = f"{path} line {line}"
+        if None in row or None in row.values():
+            cells = sum(v is not None for v in row.values()) + len(row.get(None) or ()) - (None in row)
+            what = f"{cells} cells where the header names {len(reader.fieldnames or ())}"
+            raise HarnessError(Fault(where, what, "quote cells that hold commas or line breaks"))
+        yield where, row
+
+
+def read_text(path: Path, encoding: str) -> str:
+    """A file's text; a byte-order mark is dropped. Raises HarnessError with the byte that is not of the encoding."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise HarnessError(Fault(str(path), "no such file", "correct the path; it is relative to the experiment file")) from None
+    except OSError as error:
+        raise HarnessError(Fault(str(path), f"can't be read ({error.strerror})", "give a file")) from error
+    try:
+        return data.decode("utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding)
+    except UnicodeDecodeError as error:
+        fix = 'save it as UTF-8, or name its encoding: [data] encoding = "..."'
+        raise HarnessError(Fault(f"{path} byte {error.start}", f"0x{data[error.start]:02x} is not {encoding}", fix)) from error
+    except LookupError:
+        raise HarnessError(
+            Fault("[data] encoding", f"unknown encoding '{encoding}'", "use a Python codec name such as utf-8 or cp1252")
+        ) from None

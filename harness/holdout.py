@@ -1,0 +1,179 @@
+"""Open the holdout once: claim, unseal, evaluate, record, in this order; nothing else in the project unseals."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from filelock import Timeout
+
+from harness import lock as locks
+from harness import splitters, threshold
+from harness.embedders import Embedder
+from harness.errors import Fault, HarnessError, Refused
+from harness.experiment import Experiment
+from harness.formats import Labelled
+from harness.pipeline import evaluate, run_metrics
+from harness.records import Chunking, Claim, HoldoutRecord, Lock, Point
+from harness.state import State
+from harness.sweep import context_of, resolve_tracking
+from harness.tracking import Tracker, source_tags, trial_tables
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The recorded result of a holdout, and whether this call found it opened already."""
+
+    record: HoldoutRecord
+    lock: Lock
+    already_opened: bool
+
+    def as_json(self) -> dict[str, Any]:
+        record = self.record
+        return {
+            "run_id": record.run_id,
+            "lock_id": record.lock_id,
+            "metrics": run_metrics(record.evaluation, "holdout"),
+            "at_threshold": {"threshold": self.lock.threshold.value, **record.at_threshold},
+            "verdict": record.verdict["verdict"],
+            "tests": record.verdict["tests"],
+            "already_opened": self.already_opened,
+            "opened": record.claim.claimed,
+            "opened_by": record.claim.claimed_by,
+        }
+
+
+def holdout(experiment: Experiment, tracking_uri: str | None = None, say: Callable[[str], None] = lambda _: None) -> Opened:
+    """Evaluate the current lock on the holdout, once and for ever.
+
+    Raises Refused (with the recorded result) when it was opened before, by whomever and under whatever name, or when
+    model, corpus or chunking are not the locked ones. After a crash, only the identical lock may finish.
+    """
+    state = State(experiment)
+    labelled = experiment.read_labels().sound()
+    if labelled.holdout.sha256 == "none":
+        raise HarnessError(
+            Fault(str(experiment.source.questions), "there are no holdout questions", "label some with split holdout")
+        )
+    _refuse_recorded(experiment, state, labelled, tracking_uri)
+    made = locks.current(experiment)
+    try:
+        with state.exclusive(f"holdout-{labelled.holdout.sha256[:32]}").acquire(timeout=0):
+            _refuse_recorded(experiment, state, labelled, tracking_uri)
+            return _Opening(experiment, state, labelled, made, tracking_uri, say).run()
+    except Timeout:
+        what = "another process of this machine is opening it right now"
+        raise Refused(Fault("holdout", what, "wait for it; its result will be shown")) from None
+
+
+def recorded(experiment: Experiment) -> Opened | None:
+    """The recorded result of this experiment's holdout, where this project opened it for a lock of this experiment."""
+    state = State(experiment)
+    record = state.read_holdout(experiment.read_labels().holdout.sha256)
+    made = next((known for known in state.read_locks() if record and known.lock_id == record.lock_id), None)
+    return Opened(record, made, True) if record and made else None
+
+
+def _refuse_recorded(experiment: Experiment, state: State, labelled: Labelled, tracking_uri: str | None) -> None:
+    record = state.read_holdout(labelled.holdout.sha256)
+    if record is None:
+        return
+    made = next((known for known in state.read_locks() if known.lock_id == record.lock_id), None)
+    if made and record.run_id is None:
+        record = _track(experiment, state, labelled, resolve_tracking(experiment, tracking_uri), made, record)
+    shown = Opened(record, made, True).as_json() if made else {"lock_id": record.lock_id, "already_opened": True}
+    what = f"it was opened by {record.claim.claimed_by} at {record.claim.claimed} for lock {record.lock_id}"
+    fix = "use the recorded result; for another choice collect fresh questions"
+    raise Refused(Fault("holdout", what, fix), shown)
+
+
+def _track(
+    experiment: Experiment, state: State, labelled: Labelled, tracker: Tracker, made: Lock, record: HoldoutRecord
+) -> HoldoutRecord:
+    """Log a recorded result, and record its run. Raises TrackingDown; the result itself is safe by then."""
+    questions = labelled.holdout.unseal(record.claim, labelled.corpus)
+    tables = trial_tables(record.evaluation, questions, labelled.corpus, experiment.tracking_text)
+    extra = {f"holdout/gate_{name}": float(record.at_threshold[name]) for name in threshold.OUTCOMES}
+    context = context_of(experiment, labelled, made.embedder, made.study)
+    params = {**made.params, "threshold": made.threshold.value, "trial": made.trial}
+    times = (record.started, record.ended)
+    run_id = tracker.log_holdout(made.lock_id, record.evaluation, params, extra, context, tables, *times)
+    record = replace(record, run_id=run_id)
+    state.write_holdout(record)
+    return record
+
+
+class _Opening:
+    """The steps of one opening, in order."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        state: State,
+        labelled: Labelled,
+        made: Lock,
+        tracking_uri: str | None,
+        say: Callable[[str], None],
+    ) -> None:
+        self.experiment = experiment
+        self.state = state
+        self.labelled = labelled
+        self.lock = made
+        self.say = say
+        self.tracking_uri = tracking_uri
+
+    def run(self) -> Opened:
+        embedder, chunking = self._verify()
+        tracker = resolve_tracking(self.experiment, self.tracking_uri)
+        claim = self._claim(tracker)
+        started = time.time()
+        questions = self.labelled.holdout.unseal(claim, self.labelled.corpus)
+        evaluation = evaluate(chunking, questions, embedder, self.experiment.scoring)
+        locks.refuse_foreign(self.lock, {"scoring function": (self.lock.scoring_fingerprint, evaluation.scoring_fingerprint)})
+        tuned = self.lock.threshold
+        at = threshold.apply(evaluation.questions, tuned.value)
+        verdict = threshold.verdict(tuned.at_threshold, at)
+        record = HoldoutRecord(claim, self.lock.lock_id, None, evaluation, at, verdict, started, time.time())
+        self.state.write_holdout(record)
+        return Opened(_track(self.experiment, self.state, self.labelled, tracker, self.lock, record), self.lock, False)
+
+    def _verify(self) -> tuple[Embedder, Chunking]:
+        """Model, corpus and chunking as locked, before anything is claimed."""
+        made, labelled = self.lock, self.labelled
+        embedder = self.experiment.load_embedder()
+        point = Point(made.params["splitter"], made.params["chunk_size"], made.params["overlap_ratio"])
+        ruler = self.experiment.ruler(labelled, embedder)
+        chunking = splitters.chunk(labelled.corpus, point, ruler)
+        locks.refuse_foreign(
+            made,
+            {
+                "embedder": (made.embedder.fingerprint, embedder.identity.fingerprint),
+                "similarity": (made.similarity, self.experiment.similarity),
+                "corpus": (made.corpus_sha256, labelled.corpus.sha256),
+                "chunking": (made.chunking_sha256, chunking.sha256),
+                "holdout": (made.holdout_sha256, labelled.holdout.sha256),
+            },
+        )
+        return embedder, chunking
+
+    def _claim(self, tracker: Tracker) -> Claim:
+        """Claim here and in the tracking store. A claim that was never followed by a result may be finished by its lock."""
+        digest = self.labelled.holdout.sha256
+        user = source_tags(sys.argv[0])["mlflow.user"]
+        mine = Claim(digest, self.lock.lock_id, self.experiment.name, locks.now(), user, socket.gethostname())
+        held = tracker.claim(self.state.read_claim(digest) or mine)
+        if held.lock_id != self.lock.lock_id or held.host != mine.host:
+            whose = f"lock {held.lock_id} of '{held.experiment}'"
+            what = f"it was claimed by {held.claimed_by} on {held.host} at {held.claimed} for {whose}"
+            metrics = tracker.holdout_metrics(held)
+            fix = "use the recorded result" if metrics else "an interrupted opening can only be finished there, by that lock"
+            shown = {"lock_id": held.lock_id, "metrics": metrics, "claim": vars(held), "already_opened": True}
+            raise Refused(Fault("holdout", what, fix), shown)
+        if held != mine:
+            self.say(f"an opening begun at {held.claimed} was interrupted before its result was recorded; finishing it now")
+        self.state.write_claim(held)
+        return held

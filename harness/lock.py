@@ -1,0 +1,251 @@
+"""Freeze the chosen trial with its dev-tuned threshold and every identity; a locked fact more is a field of `records.Lock`."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from harness import selection, threshold
+from harness.errors import Fault, HarnessError, Refused
+from harness.experiment import Experiment
+from harness.formats import Labelled
+from harness.pipeline import run_metrics
+from harness.records import EmbedderIdentity, Lock, Threshold, TrialResult, labels_sha256, questions_sha256
+from harness.state import State, StudyFiles, write_atomically
+from harness.tracking import source_tags
+from harness.version import code_version
+
+
+@dataclass(frozen=True)
+class Locked:
+    """A lock, its small file to check in, and whether an identical one had been made before."""
+
+    lock: Lock
+    path: Path
+    existed: bool
+
+
+def as_json(locked: Locked) -> dict[str, Any]:
+    made = locked.lock
+    return {
+        "lock_id": made.lock_id,
+        "trial": made.trial,
+        "because": made.because,
+        "params": made.params,
+        "metrics": made.metrics,
+        "threshold": asdict(made.threshold),
+        "embedder": {**vars(made.embedder), "fingerprint": made.embedder.fingerprint},
+        "similarity": made.similarity,
+        "scoring_fingerprint": made.scoring_fingerprint,
+        "chunking_sha256": made.chunking_sha256,
+        "corpus_sha256": made.corpus_sha256,
+        "dev_digest": made.dev_sha256,
+        "holdout_digest": made.holdout_sha256,
+        "selection": made.selection,
+        "path": str(locked.path),
+        "existed": locked.existed,
+        "created": made.created,
+    }
+
+
+def now() -> str:
+    """The time in UTC, ISO 8601, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def lock(experiment: Experiment, trial: int | None = None, because: str | None = None) -> Locked:
+    """Freeze a trial: the rule's choice, or another by number with a reason. Locking the same again changes nothing.
+
+    Raises HarnessError without a finished sweep, Refused when corpus or dev labels are no longer those of the sweep.
+    """
+    state = State(experiment)
+    files = state.current()
+    facts = files.read()
+    results = files.read_results()
+    labelled = experiment.read_labels().sound()
+    _refuse_changed_data(experiment, labelled, facts)
+    selected = selection.select(results, experiment.selection)
+    chosen = _named(results, trial, because, selected.chosen)
+    made = _freeze(experiment, labelled, files, facts, chosen, because if trial is not None else None, selected)
+    existed = (state.locks / f"{made.lock_id}.json").exists()
+    if existed:
+        made = next(known for known in state.read_locks() if known.lock_id == made.lock_id)
+    state.write_lock(made)
+    write_atomically(state.lock_file_to_check_in, to_toml(made))
+    return Locked(made, state.lock_file_to_check_in, existed)
+
+
+def _refuse_changed_data(experiment: Experiment, labelled: Labelled, facts: dict[str, Any]) -> None:
+    recorded = facts["identity"]
+    now_is = {
+        "corpus": labelled.corpus.sha256,
+        "dev questions": questions_sha256(labelled.dev),
+        "evidence": labels_sha256(labelled.dev),
+        "similarity": experiment.similarity,
+    }
+    differs = [name for name in now_is if recorded[name] != now_is[name]]
+    if differs:
+        what = f"{' and '.join(differs)} changed since the sweep, so its results are of something else"
+        raise Refused(Fault(str(experiment.path), what, "restore the files, or run `harness sweep --fresh`"))
+
+
+def _named(results: list[TrialResult], trial: int | None, because: str | None, chosen: TrialResult) -> TrialResult:
+    if trial is None:
+        return chosen
+    found = next((r for r in results if r.trial == trial and r.complete), None)
+    if found is None:
+        complete = [r.trial for r in results if r.complete]
+        known = ", ".join(map(str, complete[:20])) + (", ..." if len(complete) > 20 else "")
+        raise HarnessError(Fault("--trial", f"trial {trial} is not a complete trial of this study", f"complete are: {known}"))
+    if trial != chosen.trial and not (because or "").strip():
+        what = f"trial {trial} is not the rule's choice, which is trial {chosen.trial}"
+        raise HarnessError(Fault("--because", what, 'give the reason: --because "..."'))
+    return found
+
+
+def _freeze(
+    experiment: Experiment,
+    labelled: Labelled,
+    files: StudyFiles,
+    facts: dict[str, Any],
+    result: TrialResult,
+    because: str | None,
+    selected: selection.Selected,
+) -> Lock:
+    evaluation = result.evaluation
+    if evaluation is None:
+        raise ValueError("only a complete trial can be locked")
+    embedder = {k: v for k, v in facts["embedder"].items() if k != "fingerprint"}
+    identity = EmbedderIdentity(**embedder)
+    choice, scores = threshold.choose(evaluation.questions, experiment.threshold_rule)
+    tuned = Threshold(
+        value=choice.value,
+        rule=experiment.threshold_rule,
+        how=choice.how,
+        proxy=scores.proxy,
+        embedder=identity.name,
+        embedder_fingerprint=identity.fingerprint,
+        scoring_fingerprint=evaluation.scoring_fingerprint,
+        similarity=experiment.similarity,
+        distributions={**scores.distributions(), "irrelevant_chunks": evaluation.irrelevant_quantiles},
+        at_threshold=threshold.apply(evaluation.questions, choice.value),
+    )
+    holdout = labelled.holdout
+    return Lock(
+        experiment=experiment.name,
+        study=f"{experiment.name}#{files.generation}",
+        trial=result.trial,
+        because=because,
+        params={**result.point.as_params(), "overlap": result.point.overlap, "unit": result.unit},
+        metrics=run_metrics(evaluation, "dev"),
+        threshold=tuned,
+        embedder=identity,
+        similarity=experiment.similarity,
+        scoring_fingerprint=evaluation.scoring_fingerprint,
+        chunking_sha256=evaluation.chunking_sha256,
+        corpus_sha256=labelled.corpus.sha256,
+        dev_sha256=questions_sha256(labelled.dev),
+        labels_sha256=labels_sha256(labelled.dev),
+        holdout_sha256=holdout.sha256,
+        holdout_count={"answerable": holdout.answerable, "unanswerable": holdout.unanswerable},
+        selection={
+            "rule": experiment.selection.rule,
+            "key": list(experiment.selection.key),
+            "why": selected.why if result.trial == selected.chosen.trial else "named by hand",
+            "rule_would_choose": selected.chosen.trial,
+            "tied": list(selected.tied),
+            "complete": selected.complete,
+            "of": selected.of,
+        },
+        result_sha256=file_sha256(files.result_path(result.trial)),
+        run_id=facts.get("run_id"),
+        code_version=code_version(),
+        created=now(),
+        created_by=source_tags(sys.argv[0])["mlflow.user"],
+    )
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def to_toml(made: Lock) -> str:
+    """The small file to check in: the number beside the model and scoring function that it was tuned against."""
+    tuned, dev = made.threshold, made.threshold.at_threshold
+    p = made.params
+    proxy = "no unanswerable questions: tuned against each question's best wrong chunk" if tuned.proxy else "dev questions"
+    return f"""\
+# The threshold of '{made.experiment}', and the only model and scoring function that it is a number of.
+# With another model, another similarity or other prompts it means nothing: tune a new one.
+
+[threshold]
+value = {tuned.value!r}
+rule = {_toml(tuned.rule)}
+how = {_toml(tuned.how)}
+tuned_on = {_toml(proxy)}
+
+[threshold.dev]  # of {dev["answerable"]} answerable and {dev["unanswerable"]} unanswerable questions
+{chr(10).join(f"{name} = {dev[name]}" for name in threshold.OUTCOMES)}
+
+[model]
+name = {_toml(made.embedder.name)}
+type = {_toml(made.embedder.type)}
+fingerprint = {_toml(made.embedder.fingerprint)}
+
+[scoring]
+similarity = {_toml(made.similarity)}
+fingerprint = {_toml(made.scoring_fingerprint)}
+
+[chunking]
+splitter = {_toml(p["splitter"])}
+chunk_size = {p["chunk_size"]}
+overlap = {p["overlap"]}
+overlap_ratio = {p["overlap_ratio"]}
+unit = {_toml(p["unit"])}
+sha256 = {_toml(made.chunking_sha256)}
+
+[lock]
+id = {_toml(made.lock_id)}
+experiment = {_toml(made.experiment)}
+trial = {made.trial}
+because = {_toml(made.because or made.selection["why"])}
+corpus_sha256 = {_toml(made.corpus_sha256)}
+dev_sha256 = {_toml(made.dev_sha256)}
+holdout_sha256 = {_toml(made.holdout_sha256)}
+run_id = {_toml(made.run_id or "none")}
+code_version = {_toml(made.code_version)}
+created = {_toml(made.created)}
+created_by = {_toml(made.created_by)}
+"""
+
+
+def _toml(text: str) -> str:
+    """A TOML basic string."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'
+
+
+def current(experiment: Experiment) -> Lock:
+    """The lock that a holdout would open: the newest unopened one, else the newest. Raises HarnessError without any."""
+    state = State(experiment)
+    locks = state.read_locks()
+    if not locks:
+        raise HarnessError(Fault("lock", f"'{experiment.name}' has no lock", "run `harness lock` first"))
+    opened = {record.lock_id for made in locks if (record := state.read_holdout(made.holdout_sha256))}
+    unopened = [made for made in locks if made.lock_id not in opened]
+    return (unopened or locks)[-1]
+
+
+def refuse_foreign(made: Lock, differences: dict[str, tuple[str, str]]) -> None:
+    """Raises Refused naming both sides of every identity that is not the lock's."""
+    wrong = {name: pair for name, pair in differences.items() if pair[0] != pair[1]}
+    if wrong:
+        shown = "; ".join(f"{name}: locked {locked[:16]}, found {found[:16]}" for name, (locked, found) in wrong.items())
+        fix = "restore what was locked, or sweep, lock and tune anew"
+        raise Refused(Fault(f"lock {made.lock_id}", f"this is not what was locked ({shown})", fix))

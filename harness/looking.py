@@ -1,0 +1,72 @@
+"""What `chunks` and `inspect` look at: a corpus, a setting and, for a question, a scoring function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from harness import api, embedders, experiment, formats, splitters
+from harness.embedders import Embedder
+from harness.errors import Fault, HarnessError
+from harness.experiment import Experiment
+from harness.records import Chunking, Corpus, Point
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One point of a space over an experiment's corpus or a corpus alone."""
+
+    experiment: Path | None
+    corpus: Path | None
+    splitter: str
+    size: int
+    overlap_ratio: float
+    unit: str | None
+    embedder: str | None = None
+    model: str | None = None
+    revision: str | None = None
+    similarity: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.experiment is None) == (self.corpus is None):
+            raise HarnessError(Fault("arguments", "an experiment or --corpus is needed, one of the two", "give one"))
+        splitters.resolve(self.splitter, "--splitter")
+
+    @cached_property
+    def _loaded(self) -> Experiment | None:
+        return experiment.load(self.experiment) if self.experiment else None
+
+    @cached_property
+    def loaded_embedder(self) -> Embedder:
+        """The named embedder, else the experiment's, else TF-IDF."""
+        if self._loaded and self.embedder is None and self.model is None:
+            return self._loaded.load_embedder()
+        name = self.embedder or ("sentence-transformers" if self.model else "tfidf")
+        kind = embedders.resolve(name, "--embedder")
+        given = {"model": self.model, "revision": self.revision}
+        try:
+            options = kind.Options.model_validate({k: v for k, v in given.items() if v is not None})
+        except ValidationError as error:
+            faults = [
+                Fault("--model", f"{e['msg'].lower()} for embedder '{name}'", "see the README's [embedder] section")
+                for e in error.errors()
+            ]
+            raise HarnessError(faults) from error
+        return kind.load(options)
+
+    @property
+    def similarity_name(self) -> str:
+        return self.similarity or (self._loaded.similarity if self._loaded else "cosine")
+
+    def chunking(self) -> Chunking:
+        """Raises HarnessError when the corpus can't be read or the point is infeasible."""
+        corpus: Corpus = self._loaded.source.read_corpus() if self._loaded else formats.read_corpus_alone(self.corpus or Path())
+        point = Point(self.splitter, self.size, self.overlap_ratio)
+        if self._loaded:
+            unit = self.unit or self._loaded.search.unit
+            return api.chunks(corpus, point, unit, self.loaded_embedder)
+        named = self.loaded_embedder if self.embedder or self.model else None
+        return api.chunks(corpus, point, self.unit, named)

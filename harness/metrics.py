@@ -1,0 +1,200 @@
+"""Metrics of one question's ranking against its evidence; to add one, add a function and a line in `METRICS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.records import Chunking, Passage, Place, Question, Span
+
+CHAR_K = 5
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One answerable question under one chunking: everything that its metrics may look at.
+
+    `place_ranks` has, for each alternative and each of its places, the best rank of a chunk that holds it whole
+    (0: no retrieved chunk does); `touched` has, likewise, the spans of all chunks that touch the place.
+    """
+
+    question: Question
+    passages: tuple[Passage, ...]
+    place_ranks: tuple[tuple[int, ...], ...]
+    held: tuple[tuple[bool, ...], ...]
+    touched: tuple[tuple[tuple[Span, ...], ...], ...]
+
+    @property
+    def hit_rank(self) -> int | None:
+        """The smallest k at which some alternative's places each lie whole in one of the first k chunks."""
+        ranks = [max(a) for a in self.place_ranks if all(a)]
+        return min(ranks) if ranks else None
+
+    @property
+    def containable(self) -> bool:
+        """Whether the chunking could answer it at all."""
+        return any(all(a) for a in self.held)
+
+    @property
+    def alternatives(self) -> tuple[tuple[Place, ...], ...]:
+        return self.question.evidence.alternatives if self.question.evidence else ()
+
+
+def hit(judged: Judgement, k: int) -> float:
+    """1 when some alternative is complete within the first k chunks."""
+    rank = judged.hit_rank
+    return float(rank is not None and rank <= k)
+
+
+def recall(judged: Judgement, k: int) -> float:
+    """The best alternative's share of places that lie whole in one of the first k chunks."""
+    return max(sum(0 < r <= k for r in ranks) / len(ranks) for ranks in judged.place_ranks)
+
+
+def reciprocal_rank(judged: Judgement, k: int) -> float:
+    """1 / the smallest k that is a hit, uncut; 0 when there is none."""
+    rank = judged.hit_rank
+    return 1 / rank if rank else 0.0
+
+
+def section_hit(judged: Judgement, k: int) -> float | None:
+    """1 when one of the first k chunks touches the expected section; undefined without one."""
+    target = judged.question.expected_section
+    if target is None:
+        return None
+    return float(any(p.document_id == target[0] and target[1] in p.section_ids for p in judged.passages[:k]))
+
+
+def ceiling(judged: Judgement, k: int) -> float:
+    """1 when the chunking holds some alternative's places whole, wherever they rank."""
+    return float(judged.containable)
+
+
+def _overlaps(alternative: Sequence[Place], passages: Iterable[tuple[str, Span]]) -> list[tuple[str, Span]]:
+    return [
+        (document_id, Span(max(span.start, p.span.start), min(span.end, p.span.end)))
+        for document_id, span in passages
+        for p in alternative
+        if p.document_id == document_id and p.span.touches(span)
+    ]
+
+
+def union_length(spans: Iterable[tuple[str, Span]]) -> int:
+    """Characters covered by spans of documents, each counted once."""
+    total, document, reached = 0, None, 0
+    for document_id, span in sorted(spans):
+        if document_id != document:
+            document, reached = document_id, 0
+        total += max(0, span.end - max(span.start, reached))
+        reached = max(reached, span.end)
+    return total
+
+
+def _chars(judged: Judgement, k: int) -> list[tuple[int, int, int]]:
+    """For each alternative: characters of it retrieved (once), its own, and all retrieved ones (repeats counted)."""
+    first = [(p.document_id, Span(p.start, p.end)) for p in judged.passages[:k]]
+    retrieved = sum(span.length for _, span in first)
+    return [(union_length(_overlaps(a, first)), sum(p.span.length for p in a), retrieved) for a in judged.alternatives]
+
+
+def char_recall(judged: Judgement, k: int) -> float:
+    """Share of the best alternative's characters within the first k chunks (Smith & Troynikov, Evaluating Chunking, 2024)."""
+    return max(found / needed for found, needed, _ in _chars(judged, k))
+
+
+def char_precision(judged: Judgement, k: int) -> float:
+    """Share of the first k chunks' characters, repeats counted, that are evidence; 0 when nothing is retrieved, so that
+    silence can't raise the average (same source)."""
+    return max(found / retrieved if retrieved else 0.0 for found, _, retrieved in _chars(judged, k))
+
+
+def char_iou(judged: Judgement, k: int) -> float:
+    """Evidence characters found over retrieved characters, repeats counted, plus those not found (same source)."""
+    return max(found / (retrieved + needed - found) for found, needed, retrieved in _chars(judged, k))
+
+
+def precision_omega(judged: Judgement, k: int) -> float:
+    """Character precision if exactly the chunks that touch the evidence were retrieved, overlaps counted once (same source)."""
+    best = 0.0
+    for alternative, touched in zip(judged.alternatives, judged.touched, strict=True):
+        chunks = [(p.document_id, s) for p, spans in zip(alternative, touched, strict=True) for s in spans]
+        if chunks:
+            best = max(best, union_length(_overlaps(alternative, chunks)) / union_length(chunks))
+    return best
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A function of a judgement and k; `at` says at which k it is taken: each of the experiment's, the character k, or one."""
+
+    function: Callable[[Judgement, int], float | None]
+    at: Literal["each k", "char k"] | int | None = None
+
+    def names(self, name: str, ks: Sequence[int], char_k: int) -> dict[str, int]:
+        """Full names with their k."""
+        if self.at is None:
+            return {name: 0}
+        at = {"each k": ks, "char k": [char_k]}[self.at] if isinstance(self.at, str) else [self.at]
+        return {f"{name}_at_{k}": k for k in at}
+
+
+METRICS: dict[str, Metric] = {
+    "hit": Metric(hit, "each k"),
+    "recall": Metric(recall, "each k"),
+    "mrr": Metric(reciprocal_rank),
+    "section_hit": Metric(section_hit, 1),
+    "ceiling": Metric(ceiling),
+    "char_recall": Metric(char_recall, "char k"),
+    "char_precision": Metric(char_precision, "char k"),
+    "char_iou": Metric(char_iou, "char k"),
+    "precision_omega": Metric(precision_omega),
+}
+
+# Of the chunking, not of its answers: lower is cheaper.
+COSTS = (
+    "index_ratio",
+    "chunks",
+    "mean_chunk_size",
+    "context_at_3",
+    "truncated_share",
+    "tokens_embedded",
+    "index_bytes",
+)
+
+
+def names(ks: Sequence[int], char_k: int) -> list[str]:
+    """Names of all quality metrics of an experiment."""
+    return [full for name, metric in METRICS.items() for full in metric.names(name, ks, char_k)]
+
+
+def values(judged: Judgement, ks: Sequence[int], char_k: int) -> dict[str, float]:
+    """Every metric that is defined for this question."""
+    results = {
+        full: metric.function(judged, k) for name, metric in METRICS.items() for full, k in metric.names(name, ks, char_k).items()
+    }
+    return {name: float(value) for name, value in results.items() if value is not None}
+
+
+def means(per_question: Sequence[dict[str, float]]) -> dict[str, float]:
+    """The mean of each metric over the questions for which it is defined; absent where there is none."""
+    found = [name for question in per_question for name in question]
+    return {
+        name: sum(scores) / len(scores)
+        for name in dict.fromkeys(found)
+        if (scores := [q[name] for q in per_question if name in q])
+    }
+
+
+def judge(question: Question, chunking: Chunking, rank_of: Sequence[int], passages: tuple[Passage, ...]) -> Judgement:
+    """Hold a ranking against an answerable question; `rank_of` has each chunk's rank, 0 where not retrieved."""
+    if question.evidence is None:
+        raise ValueError(f"question '{question.question_id}' is not answerable")
+    ranks, held, touched = [], [], []
+    for alternative in question.evidence.alternatives:
+        holding = [chunking.holding(p).tolist() for p in alternative]
+        ranks.append(tuple(min((rank_of[c] for c in chunks if rank_of[c]), default=0) for chunks in holding))
+        held.append(tuple(bool(chunks) for chunks in holding))
+        touching = [chunking.touching(p.document_id, p.span).tolist() for p in alternative]
+        touched.append(tuple(tuple(chunking.span(c) for c in chunks) for chunks in touching))
+    return Judgement(question, passages, tuple(map(tuple, ranks)), tuple(held), tuple(touched))

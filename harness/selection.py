@@ -1,0 +1,141 @@
+"""From finished trials to the leader, its ties and the chosen one; to add a rule, add a function and a line in `RULES`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from harness.errors import Fault, HarnessError
+from harness.experiment import Selection
+from harness.records import TrialResult
+
+
+@dataclass(frozen=True)
+class Selected:
+    """`tied` are the trials whose key equals the leader's, leader included; `of` and `complete` say out of how many."""
+
+    leader: TrialResult
+    chosen: TrialResult
+    tied: tuple[int, ...]
+    why: str
+    complete: int
+    of: int
+
+
+def key_values(trial: TrialResult, key: Sequence[str]) -> tuple[float, ...]:
+    """A trial's key, each part so that higher is better; an undefined part is the worst."""
+    values = []
+    for part in key:
+        value = trial.metrics.get(part.removeprefix("-"))
+        values.append(float("-inf") if value is None else -value if part.startswith("-") else value)
+    return tuple(values)
+
+
+def objective(trial: TrialResult, key: Sequence[str]) -> float:
+    """The one number that a sampler maximises: the key's hit rates in their order, each weighing less than one question
+    of the one before it. A key without hit rates: its first part."""
+    hits = [part for part in key if part.startswith("hit_at_")]
+    if not hits:
+        return key_values(trial, key)[0]
+    questions = sum(q.answerable for q in trial.evaluation.questions) if trial.evaluation else 0
+    return math.fsum(trial.metrics[part] / (questions + 1) ** i for i, part in enumerate(hits))
+
+
+def _cheapness(trial: TrialResult) -> tuple[float, ...]:
+    return tuple(trial.metrics[name] for name in ("context_at_3", "index_ratio", "chunks"))
+
+
+def _best(trials: Sequence[TrialResult], leader: TrialResult, rule: Selection) -> tuple[TrialResult, str]:
+    return leader, f"best by {', then '.join(rule.key)}"
+
+
+def _within(trials: Sequence[TrialResult], leader: TrialResult, rule: Selection) -> tuple[TrialResult, str]:
+    """The cheapest trial that has at most `margin` questions less than the leader in the key's first metric."""
+    name, questions = (
+        rule.key[0],
+        len([q for q in leader.evaluation.questions if q.answerable]) if leader.evaluation else 0,
+    )
+    floor = round(leader.metrics[name] * questions) - rule.margin
+    near = [t for t in trials if name in t.metrics and round(t.metrics[name] * questions) >= floor]
+    chosen = min(near, key=lambda t: (_cheapness(t), t.point))
+    return chosen, f"the cheapest of {len(near)} trials at most {rule.margin} question(s) below the leader in {name}"
+
+
+def _target(trials: Sequence[TrialResult], leader: TrialResult, rule: Selection) -> tuple[TrialResult, str]:
+    """The cheapest trial that reaches the target in the key's first metric. Raises HarnessError when none does."""
+    name, target = rule.key[0], rule.target or 0.0
+    reaching = [t for t in trials if t.metrics.get(name, -1.0) >= target]
+    if not reaching:
+        what = f"no trial reaches {name} >= {target:g}; the leader has {leader.metrics.get(name, float('nan')):.3f}"
+        raise HarnessError(Fault("[selection] target", what, "lower the target or widen the search space"))
+    return min(
+        reaching, key=lambda t: (_cheapness(t), t.point)
+    ), f"the cheapest of {len(reaching)} trials with {name} >= {target:g}"
+
+
+RULES: dict[str, Callable[[Sequence[TrialResult], TrialResult, Selection], tuple[TrialResult, str]]] = {
+    "best": _best,
+    "within": _within,
+    "target": _target,
+}
+
+
+def select(results: Sequence[TrialResult], rule: Selection) -> Selected:
+    """Raises HarnessError when no trial is complete or none meets the constraint.
+
+    Full ties of the key go to the smaller point in canonical order, and are reported as ties.
+    """
+    complete = [t for t in results if t.complete]
+    if not complete:
+        errors = "; ".join(dict.fromkeys(t.error or "" for t in results)) or "none was run"
+        raise HarnessError(Fault("sweep", f"no trial is complete ({errors[:500]})", "mend the cause and run the sweep again"))
+    distinct = list({t.point: t for t in sorted(complete, key=lambda t: -t.trial)}.values())
+    allowed = [t for t in distinct if rule.max_context_at_3 is None or t.metrics["context_at_3"] <= rule.max_context_at_3]
+    if not allowed:
+        what = f"no trial has context_at_3 <= {rule.max_context_at_3:g}"
+        raise HarnessError(Fault("[selection] max_context_at_3", what, "raise it or add smaller chunk sizes"))
+    ordered = sorted(allowed, key=lambda t: t.point)
+    best = max(key_values(t, rule.key) for t in ordered)
+    tied = [t for t in ordered if key_values(t, rule.key) == best]
+    chosen, why = RULES[rule.rule](ordered, tied[0], rule)
+    return Selected(tied[0], chosen, tuple(sorted(t.trial for t in tied)), why, len(complete), len(results))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence about a sweep and what to do about it."""
+
+    name: str
+    sentence: str
+    remedy: str
+
+
+def diagnose(results: Sequence[TrialResult], selected: Selected) -> tuple[Finding, ...]:
+    """What a careful reader would notice before trusting the leader."""
+    complete = [t for t in results if t.complete and t.reused_from is None]
+    questions = [q for q in selected.leader.evaluation.questions if q.answerable] if selected.leader.evaluation else []
+    rates = [t.metrics["ceiling"] and t.hits(1) / len(questions) for t in complete]
+    found = []
+    if min(rates) >= 0.95 and len(rates) > 1:
+        what = f"every one of {len(rates)} settings has at least 95 % of its answers first"
+        found.append(Finding("too easy", what, "add boundary cases, look-alike sections and other wordings"))
+    if max(rates) <= 0.3:
+        what = f"no setting has more than {max(rates):.0%} of its answers first"
+        found.append(Finding("poor", what, "look at the scores, the labels and the retriever before the chunk size"))
+    if len(selected.tied) > 1:
+        what = f"{len(selected.tied)} of {len(complete)} settings tie on the whole key"
+        found.append(Finding("tie", what, "take the one that is easiest to run, or label more questions"))
+    others = [t.hits(1) for t in complete if t.trial not in selected.tied]
+    if others and selected.leader.hits(1) - max(others) == 1:
+        what = "the leader is one question ahead of the next"
+        found.append(Finding("one question", what, "label more questions before reading anything into it"))
+    cut = [q for q in questions if q.cause == "cut"]
+    if cut:
+        right = sum(bool(q.right_section_first) for q in cut)
+        what = f"{len(cut)} of {len(questions)} answers are cut at the leader ({right} with the right section first)"
+        found.append(Finding("cut", what, "more overlap or larger chunks would keep them whole"))
+    share = selected.leader.metrics["truncated_share"]
+    if share > 0:
+        found.append(Finding("truncation", f"the model cuts {share:.1%} of the leader's chunks", "choose a smaller chunk size"))
+    return tuple(found)

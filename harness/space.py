@@ -1,0 +1,100 @@
+"""The search space: axes of settings and the points they span; an axis more is a field of `Space` and of `Point`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from harness.records import Point
+
+
+@dataclass(frozen=True)
+class Choices:
+    """An axis given as a list."""
+
+    values: tuple[Any, ...]
+
+    def grid(self) -> tuple[Any, ...]:
+        return self.values
+
+    def sample(self, most: int) -> tuple[Any, ...]:
+        return self.values
+
+
+@dataclass(frozen=True)
+class Range:
+    """An axis given as an interval, both ends included; without a step it is continuous."""
+
+    low: float
+    high: float
+    step: float | None
+    log: bool = False
+
+    def grid(self) -> tuple[Any, ...] | None:
+        """All its values in order; None when it is continuous."""
+        if self.step is None:
+            return (self.low,) if self.low == self.high else None
+        count = int((self.high - self.low) / self.step + 1e-9) + 1
+        values = (self.low + i * self.step for i in range(count))
+        return tuple(v if isinstance(v, int) else round(v, 10) for v in values)
+
+    def sample(self, most: int) -> tuple[Any, ...]:
+        """At most so many of its values, evenly spaced (in the logarithm for a log range), both ends among them."""
+        whole = self.grid()
+        if whole is not None and len(whole) <= most:
+            return whole
+        space = np.geomspace if self.log else np.linspace
+        wanted = space(self.low, self.high, most)
+        if whole is None:
+            return tuple(round(float(v), 10) for v in wanted)
+        nearest = {whole[int(np.argmin(np.abs(np.array(whole) - v)))] for v in wanted}
+        return tuple(sorted(nearest))
+
+
+Axis = Choices | Range
+
+
+@dataclass(frozen=True)
+class Space:
+    """All settings that a search may try."""
+
+    splitters: tuple[str, ...]
+    chunk_size: Axis
+    overlap_ratio: Axis
+
+    def points(self) -> tuple[Point, ...] | None:
+        """Every point in canonical order; None when an axis is continuous."""
+        sizes, ratios = self.chunk_size.grid(), self.overlap_ratio.grid()
+        if sizes is None or ratios is None:
+            return None
+        return tuple(sorted(Point(*p) for p in product(self.splitters, sizes, ratios)))
+
+    def sample(self, most_per_axis: int) -> Iterator[Point]:
+        """A lattice over the space, at most so many values an axis."""
+        for splitter in self.splitters:
+            for size, ratio in product(self.chunk_size.sample(most_per_axis), self.overlap_ratio.sample(most_per_axis)):
+                yield Point(splitter, size, ratio)
+
+    def off_lists(self, points: Iterable[Point]) -> list[tuple[str, str]]:
+        """Values of points that an axis given as a list lacks, as (axis, value in words)."""
+        lacks = []
+        for point in points:
+            for axis, values, value in (
+                ("splitter", self.splitters, point.splitter),
+                ("chunk_size", getattr(self.chunk_size, "values", None), point.chunk_size),
+                ("overlap_ratio", getattr(self.overlap_ratio, "values", None), point.overlap_ratio),
+            ):
+                if values is not None and value not in values:
+                    lacks.append((axis, f"{axis} {value}"))
+        return list(dict.fromkeys(lacks))
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "splitter": list(self.splitters),
+            "chunk_size": asdict(self.chunk_size),
+            "overlap_ratio": asdict(self.overlap_ratio),
+        }

@@ -1,0 +1,148 @@
+"""What a project keeps on disk, and every path of it; each file is written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from filelock import FileLock
+from pydantic import TypeAdapter, ValidationError
+
+from harness.errors import Fault, HarnessError
+from harness.experiment import Experiment
+from harness.records import Claim, HoldoutRecord, Lock, TrialResult
+
+T = TypeVar("T")
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file so that a crash leaves the old one or the new one. Raises HarnessError when the disk won't take it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise HarnessError(
+            Fault(str(path), f"can't be written ({error.strerror})", "free space or mend the folder's rights")
+        ) from error
+
+
+def to_json(record: Any) -> str:
+    """A frozen record as indented JSON."""
+    return json.dumps(TypeAdapter(type(record)).dump_python(record, mode="json"), indent=1, ensure_ascii=False) + "\n"
+
+
+def read_record(path: Path, kind: type[T]) -> T:
+    """Raises HarnessError when a file that the harness wrote no longer is what it wrote."""
+    try:
+        return TypeAdapter(kind).validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        fix = "restore it from a backup, or delete it if its content may be computed again"
+        raise HarnessError(Fault(str(path), f"not a readable {kind.__name__} ({str(error).splitlines()[0]})", fix)) from error
+
+
+class State:
+    """The files of one experiment below `.harness` in the project's root."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.home = experiment.root / ".harness"
+        self.folder = self.home / experiment.name
+        self.locks = self.folder / "locks"
+        self.claims = self.home / "claims"
+        self.lock_file_to_check_in = experiment.path.with_suffix(".lock.toml")
+        self.report = self.folder / "report"
+        self.artifacts = self.home / "artifacts"
+
+    @property
+    def default_storage(self) -> str:
+        self.home.mkdir(parents=True, exist_ok=True)
+        return f"sqlite:///{self.home / 'studies.db'}"
+
+    @property
+    def default_tracking(self) -> str:
+        return f"sqlite:///{self.home.parent / 'mlflow.db'}"
+
+    def generations(self) -> list[int]:
+        """Numbers of the studies begun under the experiment's name, oldest first."""
+        return sorted(int(p.name) for p in (self.folder / "studies").glob("*") if p.name.isdigit())
+
+    def study(self, generation: int) -> StudyFiles:
+        return StudyFiles(self.folder / "studies" / str(generation))
+
+    def current(self) -> StudyFiles:
+        """The newest study. Raises HarnessError when none was begun."""
+        generations = self.generations()
+        if not generations:
+            what = f"no sweep of '{self.folder.name}' has been run in {self.home.parent}"
+            raise HarnessError(Fault("sweep", what, "run `harness sweep` first"))
+        return self.study(generations[-1])
+
+    def exclusive(self, what: str) -> FileLock:
+        """A lock between processes of this machine; acquire it with a timeout of its own."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        return FileLock(self.home / f"{what}.lock")
+
+    def write_lock(self, lock: Lock) -> Path:
+        path = self.locks / f"{lock.lock_id}.json"
+        if not path.exists():
+            write_atomically(path, to_json(lock))
+        return path
+
+    def read_locks(self) -> list[Lock]:
+        """All locks, oldest first."""
+        return sorted((read_record(p, Lock) for p in self.locks.glob("*.json")), key=lambda lock: lock.created)
+
+    def claim_path(self, holdout_sha256: str) -> Path:
+        return self.claims / f"{holdout_sha256}.json"
+
+    def read_claim(self, holdout_sha256: str) -> Claim | None:
+        path = self.claim_path(holdout_sha256)
+        return read_record(path, Claim) if path.exists() else None
+
+    def write_claim(self, claim: Claim) -> None:
+        write_atomically(self.claim_path(claim.holdout_sha256), to_json(claim))
+
+    def holdout_path(self, holdout_sha256: str) -> Path:
+        return self.claims / f"{holdout_sha256}.result.json"
+
+    def read_holdout(self, holdout_sha256: str) -> HoldoutRecord | None:
+        path = self.holdout_path(holdout_sha256)
+        return read_record(path, HoldoutRecord) if path.exists() else None
+
+    def write_holdout(self, record: HoldoutRecord) -> None:
+        write_atomically(self.holdout_path(record.claim.holdout_sha256), to_json(record))
+
+
+class StudyFiles:
+    """The files of one study: its identity, and a result a trial. A result file is the first of all truths."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.generation = int(folder.name)
+        self.results = folder / "results"
+
+    def read(self) -> dict[str, Any]:
+        """Identity, embedder, unit, parent run; empty before the study has begun."""
+        path = self.folder / "study.json"
+        return json.loads(path.read_text("utf-8")) if path.exists() else {}
+
+    def write(self, facts: Mapping[str, Any]) -> None:
+        write_atomically(self.folder / "study.json", json.dumps(facts, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+
+    def result_path(self, trial: int) -> Path:
+        return self.results / f"{trial:05d}.json"
+
+    def write_result(self, result: TrialResult) -> None:
+        write_atomically(self.result_path(result.trial), to_json(result))
+
+    def read_results(self) -> list[TrialResult]:
+        """All finished trials in order."""
+        return [read_record(p, TrialResult) for p in sorted(self.results.glob("*.json")) if not p.name.startswith(".")]

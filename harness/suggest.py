@@ -1,0 +1,150 @@
+"""Optuna's side of a sweep: which point comes next and what the study is told; a sampler more is a branch of `_ask`.
+
+The only module that imports optuna.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.errors import Fault, HarnessError
+from harness.experiment import Experiment
+from harness.records import Point, TrialResult
+from harness.space import Axis, Choices
+
+if TYPE_CHECKING:
+    import optuna
+
+
+class Suggestions:
+    """Optuna's side of the sweep: which point comes next, and what it is told."""
+
+    def __init__(self, experiment: Experiment, name: str, storage: str, total: int) -> None:
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self.optuna = optuna
+        self.search = experiment.search
+        self.space = experiment.space
+        self.first = experiment.points
+        self.whole = self._whole(total)
+        self.total = min(total, len(self.whole)) if self.whole is not None else total
+        self.distributions = {
+            "splitter": optuna.distributions.CategoricalDistribution(list(self.space.splitters)),
+            "chunk_size": _distribution(self.space.chunk_size, whole=True),
+            "overlap_ratio": _distribution(self.space.overlap_ratio, whole=False),
+        }
+        self.study = _open_study(name, storage)
+
+    def _whole(self, total: int) -> tuple[Point, ...] | None:
+        """All points of the search in order when they are known beforehand: points, a grid, a space within the budget."""
+        if self.search.sampler == "points":
+            return self.first
+        points = self.space.points()
+        if points is None:
+            if self.search.sampler == "grid":
+                raise HarnessError(
+                    Fault("[search] sampler", "a grid needs a step in every range", "add step = ... or use a list")
+                )
+            return None
+        together = tuple(dict.fromkeys((*self.first, *points)))
+        if self.search.sampler == "grid" and len(together) > total:
+            rest = [p for p in points if p not in self.first]
+            # A budget that cuts a grid short should still see all of its range.
+            order = np.random.default_rng(self.search.seed).permutation(len(rest))
+            return (*self.first, *(rest[i] for i in order))
+        return together if self.search.sampler == "grid" or len(together) <= total else None
+
+    def ask(self, results: dict[int, TrialResult]) -> Iterator[tuple[int, Point]]:
+        """Trial numbers and points until the budget is spent; `results` grows meanwhile."""
+        planned = deque(self.whole if self.whole is not None else self.first)
+        while len(results) < self.total:
+            tried = {r.point for r in results.values()}
+            while planned and planned[0] in tried:
+                planned.popleft()
+            if not self._waiting():
+                if planned:
+                    self.study.enqueue_trial(planned[0].as_params())
+                elif self.whole is not None:
+                    return
+            yield self._ask()
+
+    def _ask(self) -> tuple[int, Point]:
+        # A sampler of its own for every trial: a resumed sweep suggests what an uninterrupted one would have.
+        number = len(self.study.get_trials(deepcopy=False))
+        seed = int(np.random.SeedSequence([self.search.seed, number]).generate_state(1)[0])
+        samplers = self.optuna.samplers
+        self.study.sampler = samplers.RandomSampler(seed) if self.search.sampler == "random" else samplers.TPESampler(seed=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a point may lie beside the ranges' steps
+            trial = self.study.ask(self.distributions)
+        return trial.number, _point(trial.params)
+
+    def tell(self, result: TrialResult, objective: Callable[[TrialResult], float]) -> None:
+        state = self.optuna.trial.TrialState
+        if result.complete:
+            self.study.tell(result.trial, objective(result))
+        else:
+            self.study.tell(result.trial, state=state.FAIL)
+
+    def _waiting(self) -> bool:
+        state = self.optuna.trial.TrialState
+        return bool(self.study.get_trials(deepcopy=False, states=(state.WAITING,)))
+
+    def reconcile(self, results: dict[int, TrialResult], objective: Callable[[TrialResult], float]) -> tuple[int, int]:
+        """Tell the study results that it missed, and close trials that have none so that their points are tried again.
+
+        A study that lost its trials, or another storage, is rebuilt from the results: they are the first of all truths.
+        """
+        told = 0
+        for number in range(len(self.study.get_trials(deepcopy=False)), max(results, default=-1) + 1):
+            if number in results:
+                self.study.enqueue_trial(results[number].point.as_params())
+            self._ask()
+        for trial in self.study.get_trials(deepcopy=False):
+            if not trial.state.is_finished() and trial.number in results:
+                self.tell(results[trial.number], objective)
+                told += 1
+        return told, self._close_running()
+
+    def _close_running(self) -> int:
+        state = self.optuna.trial.TrialState
+        running = self.study.get_trials(deepcopy=False, states=(state.RUNNING,))
+        for trial in running:
+            self.study.tell(trial.number, state=state.FAIL)
+            if self.whole is None and trial.params.keys() == self.distributions.keys():
+                self.study.enqueue_trial(trial.params)
+        return len(running)
+
+
+def _point(params: dict[str, Any]) -> Point:
+    return Point(params["splitter"], int(params["chunk_size"]), round(float(params["overlap_ratio"]), 10))
+
+
+def _distribution(axis: Axis, whole: bool) -> Any:
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    if isinstance(axis, Choices):
+        return CategoricalDistribution(list(axis.values))
+    if whole:
+        return IntDistribution(int(axis.low), int(axis.high), axis.log, int(axis.step or 1))
+    return FloatDistribution(axis.low, axis.high, step=axis.step)
+
+
+def _open_study(name: str, storage: str) -> optuna.Study:
+    import optuna
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        return optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
+    except ModuleNotFoundError as error:
+        fix = "pip install 'chunking-harness[postgres]'"
+        raise HarnessError(Fault("--storage", f"its driver is not installed ({error.name})", fix)) from error
+    except (SQLAlchemyError, ValueError) as error:
+        what = f"the study's database can't be used ({str(error).splitlines()[0]})"
+        raise HarnessError(Fault("--storage", what, "check the address; MLflow needs a database of its own")) from error

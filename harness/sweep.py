@@ -1,0 +1,342 @@
+"""The search: ask Optuna, evaluate on dev, write the result, tell Optuna, track."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from filelock import FileLock, Timeout
+
+from harness import selection, splitters
+from harness.embedders import Embedder
+from harness.errors import Fault, HarnessError, Refused, TrackingDown
+from harness.experiment import Experiment
+from harness.formats import Labelled
+from harness.pipeline import evaluate, run_metrics
+from harness.records import EmbedderIdentity, Evaluation, Point, TrialResult, questions_sha256
+from harness.selection import Finding, Selected
+from harness.state import State, StudyFiles
+from harness.suggest import Suggestions
+from harness.tracking import Context, Tracker, trial_tables
+from harness.version import code_version
+
+
+class Watcher(Protocol):
+    """Is told how the sweep goes; the command line draws a bar with it."""
+
+    def begin(self, total: int, done: int) -> None: ...
+
+    def trial(self, result: TrialResult, best: TrialResult | None) -> None: ...
+
+    def say(self, message: str) -> None: ...
+
+
+class Silent:
+    """A watcher that shows nothing."""
+
+    def begin(self, total: int, done: int) -> None: ...
+
+    def trial(self, result: TrialResult, best: TrialResult | None) -> None: ...
+
+    def say(self, message: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class SweepOutcome:
+    """A sweep as it stands: its study, its run, all results, and what was selected from them."""
+
+    study: str
+    run_id: str
+    results: tuple[TrialResult, ...]
+    selected: Selected
+    diagnosis: tuple[Finding, ...]
+    runs: dict[int, str]
+    ui_command: str | None
+    ui_url: str
+
+    @property
+    def tokens(self) -> dict[str, int]:
+        """Tokens embedded, and what embedding every point whole would have taken."""
+        done = [r for r in self.results if r.evaluation]
+        return {
+            "embedded": sum(r.evaluation.tokens_embedded for r in done if r.evaluation and r.reused_from is None),
+            "full": sum(r.evaluation.tokens_full for r in done if r.evaluation),
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        complete = self.selected.complete
+        return {
+            "study": self.study,
+            "run_id": self.run_id,
+            "trials": {"complete": complete, "pruned": 0, "failed": len(self.results) - complete},
+            "leader": self._trial_json(self.selected.leader),
+            "chosen": self._trial_json(self.selected.chosen),
+            "tied": list(self.selected.tied),
+            "why": self.selected.why,
+            "tokens": self.tokens,
+            "diagnosis": [vars(finding) for finding in self.diagnosis],
+            "ui_url": self.ui_url,
+            "ui_command": self.ui_command,
+        }
+
+    def _trial_json(self, result: TrialResult) -> dict[str, Any]:
+        params = {**result.point.as_params(), "overlap": result.point.overlap, "unit": result.unit}
+        metrics = run_metrics(result.evaluation, "dev") if result.evaluation else {}
+        return {"trial": result.trial, "run_id": self.runs.get(result.trial), "params": params, "metrics": metrics}
+
+
+def sweep(
+    experiment: Experiment,
+    trials: int | None = None,
+    storage: str | None = None,
+    tracking_uri: str | None = None,
+    fresh: bool = False,
+    watcher: Watcher | None = None,
+) -> SweepOutcome:
+    """Run or resume the search on dev until `trials` points are done in all.
+
+    Raises HarnessError for what the user can mend, Refused when another study has the name, TrackingDown at the end when
+    results could not be logged; they are on disk, and the next call logs them.
+    """
+    with _alone(State(experiment).exclusive(f"sweep-{experiment.name}"), experiment):
+        running = _Sweep(experiment, trials or experiment.search.trials, storage, tracking_uri, fresh, watcher or Silent())
+        return running.run()
+
+
+def _alone(lock: FileLock, experiment: Experiment) -> FileLock:
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        fix = "wait for it, or stop it"
+        raise Refused(Fault(str(experiment.path), f"a sweep of '{experiment.name}' is running already", fix)) from None
+    return lock
+
+
+def resolve_tracking(experiment: Experiment, tracking_uri: str | None) -> Tracker:
+    """The MLflow store: as given, else as MLFLOW_TRACKING_URI says, else the project's own database."""
+    state = State(experiment)
+    uri = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI") or state.default_tracking
+    return Tracker(uri, experiment.name, state.artifacts)
+
+
+def context_of(experiment: Experiment, labelled: Labelled, identity: EmbedderIdentity, study: str) -> Context:
+    """What every run of an experiment carries."""
+    corpus, dev = labelled.corpus.sha256, questions_sha256(labelled.dev)
+    tags = {
+        "embedder.name": identity.name,
+        "embedder.fingerprint": identity.fingerprint,
+        "scoring.similarity": experiment.similarity,
+        "corpus.sha256": corpus,
+        "questions.dev.sha256": dev,
+        "questions.holdout.sha256": labelled.holdout.sha256,
+        "code.version": code_version(),
+        "harness.study": study,
+        "harness.text": experiment.tracking_text,
+    }
+    source = experiment.source
+    datasets = [("corpus", corpus, source.corpus.name, "dev"), ("questions", dev, source.questions.name, "dev")]
+    return Context(tags, datasets, identity)
+
+
+class _Sweep:
+    """One call of `sweep`; the state between the steps of its loop."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        total: int,
+        storage: str | None,
+        tracking_uri: str | None,
+        fresh: bool,
+        watcher: Watcher,
+    ) -> None:
+        self.experiment = experiment
+        self.watcher = watcher
+        self.labelled = experiment.read_labels().sound()
+        self.embedder = experiment.load_embedder()
+        self.ruler = experiment.ruler(self.labelled, self.embedder)
+        self.tracker = resolve_tracking(experiment, tracking_uri)
+        self.files = _study_files(experiment, self.labelled, self.embedder, fresh)
+        self.name = f"{experiment.name}#{self.files.generation}"
+        self.context = context_of(experiment, self.labelled, self.embedder.identity, self.name)
+        self.results = {r.trial: r for r in self.files.read_results()}
+        self.suggestions = Suggestions(experiment, self.name, storage or State(experiment).default_storage, total)
+        self.tracking_error: TrackingDown | None = None
+        self.runs: dict[int, str] = {}
+
+    def run(self) -> SweepOutcome:
+        self._open_run()
+        self._reconcile()
+        self.watcher.begin(self.suggestions.total, len(self.results))
+        status = "KILLED"
+        try:
+            for number, point in self.suggestions.ask(self.results):
+                self._try(number, point)
+            status = "FINISHED"
+        finally:
+            self._finish(status)
+        if self.tracking_error:
+            raise self.tracking_error
+        return self._outcome()
+
+    def _open_run(self) -> None:
+        facts = self.files.read()
+        note = self.experiment.question or f"Search for the chunking of '{self.experiment.name}'."
+        self.parent = self.tracker.open_parent(facts.get("run_id"), f"sweep {self.name}", self.context, note)
+        self.files.write({**facts, "run_id": self.parent, "tracking_uri": self.tracker.uri})
+
+    def _reconcile(self) -> None:
+        """Make study and MLflow agree with the result files, and say what an earlier call left undone."""
+        told, dropped = self.suggestions.reconcile(self.results, self._objective)
+        closed = self.tracker.close_orphans(self.parent, "the process that ran it ended before it did")
+        self.runs = self.tracker.trial_runs(self.parent)
+        logged = self._log_missing()
+        if told or dropped or closed or (self.results and logged):
+            self.watcher.say(
+                f"resumed: {len(self.results)} results found, {told} told to the study, {dropped} unfinished trials closed and "
+                f"to be tried again, {closed} open runs closed, {logged} results logged"
+            )
+
+    def _try(self, number: int, point: Point) -> None:
+        result = self._measure(number, point)
+        self.files.write_result(result)
+        self.results[number] = result
+        self.suggestions.tell(result, self._objective)
+        self._log_missing()
+        done = [r for r in self.results.values() if r.complete]
+        key = self.experiment.selection.key
+        self.watcher.trial(result, max(done, key=lambda r: selection.key_values(r, key), default=None))
+
+    def _measure(self, number: int, point: Point) -> TrialResult:
+        started = time.time()
+        evaluation, error, reused = None, None, None
+        try:
+            evaluation, reused = self._evaluate(point)
+        except Exception as raised:
+            error = _described(raised)
+            self.watcher.say(f"trial {number} ({point}) failed: {error.splitlines()[0]}")
+        return TrialResult(number, point, self.ruler.unit, started, time.time(), evaluation, error, reused)
+
+    def _evaluate(self, point: Point) -> tuple[Evaluation, int | None]:
+        """An evaluation, or that of an earlier trial with the same point or the same chunks, whose number comes with it."""
+        chunking = splitters.chunk(self.labelled.corpus, point, self.ruler)
+        for earlier in self.results.values():
+            if earlier.evaluation and earlier.evaluation.chunking_sha256 == chunking.sha256:
+                reused = replace(earlier.evaluation, tokens_embedded=0, seconds={})
+                costs = {"index_ratio": chunking.index_ratio, "tokens_embedded": 0.0}
+                return replace(reused, metrics={**reused.metrics, **costs}), earlier.trial
+        deadline = time.monotonic() + self.experiment.search.trial_timeout
+        evaluation = evaluate(chunking, self.labelled.dev, self.embedder, self.experiment.scoring, deadline)
+        if self.experiment.search.truncation == "refuse" and (share := evaluation.metrics["truncated_share"]):
+            what = f"infeasible: the model would cut {share:.1%} of the chunks"
+            raise HarnessError(Fault(str(point), what, 'use smaller chunks, or truncation = "warn"'))
+        return evaluation, None
+
+    def _objective(self, result: TrialResult) -> float:
+        return selection.objective(result, self.experiment.selection.key)
+
+    def _log_missing(self) -> int:
+        """Log every result that has no run yet; a store that does not answer is asked again at the next trial."""
+        missing = [r for n, r in sorted(self.results.items()) if n not in self.runs]
+        try:
+            for result in missing:
+                tables = (
+                    trial_tables(result.evaluation, self.labelled.dev, self.labelled.corpus, self.experiment.tracking_text)
+                    if result.evaluation
+                    else {}
+                )
+                self.runs[result.trial] = self.tracker.log_trial(self.parent, result, self.context, tables)
+            self.tracking_error = None
+        except TrackingDown as error:
+            if self.tracking_error is None:
+                self.watcher.say(f"{error}")
+            self.tracking_error = error
+        return len(missing)
+
+    def _finish(self, status: str) -> None:
+        if not any(r.complete for r in self.results.values()):
+            self._end_run("FAILED" if status == "FINISHED" else status, "No trial is complete.", {}, {})
+            return
+        selected = selection.select(list(self.results.values()), self.experiment.selection)
+        chosen = selected.chosen
+        note = (
+            f"**{self.experiment.question or self.experiment.name}**\n\n"
+            f"Chosen: **{chosen.point}** ({self.ruler.unit}), {selected.why}; {chosen.hits(1)} of {len(self.labelled.answerable)} "
+            f"dev questions have their complete evidence in the first chunk, {chosen.hits(3)} within three; "
+            f"index ratio {chosen.metrics['index_ratio']:.3f}. {selected.complete} complete of {selected.of} trials."
+        )
+        if len(selected.tied) > 1:
+            note += f" {len(selected.tied)} settings tie on the whole key."
+        tags = {"harness.chosen_trial": str(chosen.trial), "harness.chosen": str(chosen.point)}
+        self._end_run(status, note, {"trials_complete": float(selected.complete)}, tags)
+
+    def _end_run(self, status: str, note: str, metrics: dict[str, float], tags: dict[str, str]) -> None:
+        try:
+            self.tracker.finish_parent(self.parent, status, note, metrics, tags)
+        except TrackingDown as error:
+            self.tracking_error = error
+
+    def _outcome(self) -> SweepOutcome:
+        results = tuple(self.results[n] for n in sorted(self.results))
+        selected = selection.select(results, self.experiment.selection)
+        command, url = self.tracker.ui()
+        diagnosis = selection.diagnose(results, selected)
+        return SweepOutcome(self.name, self.parent, results, selected, diagnosis, dict(self.runs), command, url)
+
+
+def _described(error: Exception) -> str:
+    if isinstance(error, HarnessError):
+        return str(error)
+    return f"{type(error).__name__}: {error}\n{''.join(traceback.format_exception(error))}"
+
+
+def _study_files(experiment: Experiment, labelled: Labelled, embedder: Embedder, fresh: bool) -> StudyFiles:
+    """The study's files, begun when new. Raises Refused when the name belongs to a study that differs."""
+    state = State(experiment)
+    generations = state.generations()
+    identity = experiment.identity(labelled, embedder)
+    if generations and not fresh:
+        files = state.study(generations[-1])
+        recorded = files.read().get("identity", {})
+        differs = [name for name in identity if recorded.get(name) != identity[name]]
+        if differs:
+            shown = "; ".join(f"{n}: {_brief(recorded.get(n))} is now {_brief(identity[n])}" for n in differs)
+            fix = "run with --fresh to start a new study, or give the experiment another name"
+            raise Refused(
+                Fault(
+                    str(experiment.path),
+                    f"'{experiment.name}' is the name of another study, which differs in {shown}",
+                    fix,
+                )
+            )
+        return files
+    files = state.study((generations or [0])[-1] + 1)
+    embedder_facts = {**vars(embedder.identity), "fingerprint": embedder.identity.fingerprint}
+    files.write(
+        {
+            "identity": identity,
+            "embedder": embedder_facts,
+            "unit": experiment.unit(embedder),
+            "path": experiment.path.relative_to(experiment.root).as_posix(),
+            "experiment_file": experiment.source_text,
+        }
+    )
+    return files
+
+
+def _brief(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def ordered(results: Sequence[TrialResult], key: Sequence[str]) -> list[TrialResult]:
+    """Complete trials, best key first, full ties in canonical order."""
+    complete = [r for r in results if r.complete]
+    return sorted(
+        complete, key=lambda r: (*(-v if math.isfinite(v) else math.inf for v in selection.key_values(r, key)), r.point)
+    )

@@ -1,0 +1,330 @@
+"""What people see in the terminal: tables of results and the progress of a sweep; it computes nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from harness.api import Checked
+from harness.audit import Audit
+from harness.errors import Fault
+from harness.estimate import Estimate
+from harness.experiment import Experiment
+from harness.holdout import Opened
+from harness.lock import Locked
+from harness.records import Chunking, Evaluation, TrialResult
+from harness.sweep import SweepOutcome, ordered
+from harness.whole import Whole
+
+TOP = 10
+LIMITS = (
+    "What these numbers do not say: whether an answer is right. They say whether a retrieved chunk holds the labelled evidence whole. "
+    "Negations, answers drawn from several places, tables and what a model makes of a passage are outside them."
+)
+
+
+def out() -> Console:
+    """Standard output, made anew so that redirection holds."""
+    return Console(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def err() -> Console:
+    return Console(file=sys.stderr, highlight=False)
+
+
+def say(message: str) -> None:
+    """A remark beside the result."""
+    err().print(Text(message))
+
+
+def percent(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.1%}"
+
+
+def rate(hits: int, of: int) -> str:
+    return f"{hits}/{of}" + (f" {hits / of:.1%}" if of else "")
+
+
+def _faults(title: str, faults: Sequence[Fault], style: str) -> None:
+    for fault in faults:
+        out().print(Text.assemble((f"{title}: ", style), f"{fault.where}: {fault.what}; {fault.fix}"))
+
+
+def show_check(checked: Checked) -> None:
+    found = checked.as_json()
+    q = found["questions"]
+    out().print(
+        f"{found['documents']} documents; answerable questions: {q['dev']} dev, {q['holdout']} holdout (sealed); "
+        f"unanswerable: {q['unanswerable']['dev']} dev, {q['unanswerable']['holdout']} holdout (sealed)"
+    )
+    _faults("error", checked.labelled.faults, "bold red")
+    _faults("warning", checked.labelled.warnings, "yellow")
+    if not checked.labelled.faults:
+        out().print("all evidence was found in its document")
+
+
+def show_estimate(found: Estimate) -> None:
+    table = Table(box=None, header_style="bold")
+    for name in ("setting", "ceiling <=", "index ratio", "chunks", "truncated", "tokens", "seconds"):
+        table.add_column(name, justify="left" if name == "setting" else "right", no_wrap=True)
+    feasible = [p for p in found.points if p.point.feasible]
+    shown = sorted(feasible, key=lambda p: (-(p.ceiling or 0), p.index_ratio or 0))[:TOP]
+    for p in shown:
+        values = (
+            f"{p.ceiling:.1%}",
+            f"{p.index_ratio:.3f}",
+            str(p.chunks),
+            f"{p.truncated_share:.1%}",
+            f"{p.tokens:,}",
+            f"{p.seconds:.1f}",
+        )
+        table.add_row(str(p.point), *values)
+    out().print(table)
+    whole = "all" if found.of == len(found.points) else f"a lattice of {len(found.points)} of {found.of or 'endless'}"
+    out().print(
+        f"the {len(shown)} settings of highest ceiling, from {whole} points; {len(found.points) - len(feasible)} infeasible"
+    )
+    price = f", price {found.price:.4f}" if found.price is not None else ""
+    out().print(
+        f"one pass: {found.tokens_per_pass:,} tokens; {found.trials} trials: about {found.tokens:,} tokens, "
+        f"{found.seconds:.0f} s at {found.tokens_per_second:,.0f} tokens/s, {found.bytes / 1e6:.1f} MB of vectors{price}"
+    )
+
+
+def show_chunks(cut: Chunking) -> None:
+    table = Table(box=None, header_style="bold")
+    for name in ("document", "start", "end", "size", "sections", "text"):
+        table.add_column(name, justify="right" if name in ("start", "end", "size") else "left", no_wrap=True)
+    for c in range(len(cut)):
+        text = " ".join(cut.text(c).split())
+        shown = text if len(text) <= 60 else f"{text[:28]} … {text[-29:]}"
+        place = (
+            cut.document_of(c).document_id,
+            str(cut.start[c]),
+            str(cut.end[c]),
+            str(cut.size[c]),
+            " ".join(cut.section_ids(c)),
+        )
+        table.add_row(*(Text(cell) for cell in (*place, shown)))
+    out().print(table)
+    out().print(f"{len(cut)} chunks, index ratio {cut.index_ratio:.3f}, mean size {cut.size.mean():.1f}")
+
+
+def show_ranking(rows: Sequence[dict[str, Any]]) -> None:
+    if not rows:
+        out().print("nothing was retrieved: no chunk has a similarity above zero")
+    for row in rows:
+        head = f"{row['rank']:>3}  {row['score']:.6f}  {row['document_id']} [{row['start']}, {row['end']})  {' '.join(row['section_ids'])}"
+        out().print(Text(head, style="bold"))
+        out().print(Text(f"     {' '.join(row['text'].split())}"))
+
+
+def show_sweep(outcome: SweepOutcome, experiment: Experiment) -> None:
+    trials = ordered([r for r in outcome.results if r.reused_from is None], experiment.selection.key)
+    table = Table(box=None, header_style="bold")
+    for name in ("", "trial", "setting", "hit@1", "hit@3", "MRR", "ceiling <=", "index ratio", "context@3", "truncated"):
+        table.add_column(name, justify="left" if name in ("", "setting") else "right", no_wrap=True)
+    for r in trials[:TOP]:
+        mark = "*" if r.trial == outcome.selected.chosen.trial else "=" if r.trial in outcome.selected.tied else ""
+        table.add_row(mark, str(r.trial), f"{r.point} {r.unit}", *_trial_cells(r))
+    out().print(table)
+    failed = len(outcome.results) - outcome.selected.complete
+    out().print(
+        f"{outcome.selected.complete} complete of {outcome.selected.of} trials ({failed} failed); tokens embedded "
+        f"{outcome.tokens['embedded']:,} of {outcome.tokens['full']:,}; study {outcome.study}"
+    )
+    tie = f"; a tie of {len(outcome.selected.tied)} settings (=)" if len(outcome.selected.tied) > 1 else ""
+    out().print(f"chosen (*): trial {outcome.selected.chosen.trial}, {outcome.selected.why}{tie}")
+    for finding in outcome.diagnosis:
+        out().print(Text(f"note: {finding.sentence}; {finding.remedy}", style="yellow"))
+    _show_link(outcome.ui_command, outcome.ui_url)
+
+
+def _trial_cells(r: TrialResult) -> tuple[str, ...]:
+    questions = sum(q.answerable for q in r.evaluation.questions) if r.evaluation else 0
+    m = r.metrics
+    return (
+        rate(r.hits(1), questions),
+        rate(r.hits(3), questions),
+        f"{m['mrr']:.3f}",
+        percent(m["ceiling"]),
+        f"{m['index_ratio']:.3f}",
+        f"{m['context_at_3']:.0f}",
+        percent(m["truncated_share"]),
+    )
+
+
+def _show_link(command: str | None, url: str) -> None:
+    if command:
+        out().print(Text(f"to see the runs: {command}"), soft_wrap=True)
+        out().print(Text(f"then open:       {url}"), soft_wrap=True)
+    else:
+        out().print(Text(f"to see the runs: {url}"), soft_wrap=True)
+
+
+def show_lock(locked: Locked) -> None:
+    made, tuned = locked.lock, locked.lock.threshold
+    verb = "locked before" if locked.existed else "locked"
+    out().print(
+        f"{verb}: trial {made.trial}, {made.params['splitter']} {made.params['chunk_size']}/{made.params['overlap']} as {made.lock_id}"
+    )
+    if made.because:
+        out().print(Text(f"chosen by hand because: {made.because}"))
+    out().print(Text(f"threshold {tuned.value} (rule {tuned.rule}; {tuned.how})"))
+    if tuned.proxy:
+        out().print(Text("no unanswerable dev questions: best wrong chunks stand for them, a proxy", style="yellow"))
+    out().print(Text(f"of {tuned.embedder}, {tuned.similarity}; model fingerprint {tuned.embedder_fingerprint[:16]}…"))
+    out().print(Text(f"to check in: {locked.path}"), soft_wrap=True)
+
+
+def show_holdout(opened: Opened) -> None:
+    record = opened.record
+    out().print(Text(f"holdout, opened {record.claim.claimed} by {record.claim.claimed_by} for lock {record.lock_id}"))
+    out().print(
+        f"hit@1 {_hits(record.evaluation, 1)}, hit@3 {_hits(record.evaluation, 3)}, MRR {record.evaluation.metrics['mrr']:.3f}"
+    )
+    _show_gate(opened)
+
+
+def _hits(evaluation: Evaluation, k: int) -> str:
+    answerable = [q for q in evaluation.questions if q.answerable]
+    return rate(sum(q.hit_rank is not None and q.hit_rank <= k for q in answerable), len(answerable))
+
+
+def _show_gate(opened: Opened) -> None:
+    at = opened.record.at_threshold
+    out().print(
+        f"at threshold {opened.lock.threshold.value}: {at['correct']} correct, {at['wrong']} wrong, {at['false_answer']} false answers, "
+        f"{at['rightly_abstained']} rightly and {at['wrongly_abstained']} wrongly abstained: {opened.record.verdict['verdict']}"
+    )
+
+
+def show_audit(found: Audit) -> None:
+    table = Table(box=None, header_style="bold")
+    for name in ("threshold", "tuned against", "fingerprint", "similarity", "experiment", "lock", "status"):
+        table.add_column(name, overflow="fold")
+    for row in found.thresholds:
+        force = "in force, " if row.in_force else "superseded, "
+        cells = (
+            str(row.value),
+            row.embedder,
+            row.fingerprint[:16],
+            row.similarity,
+            row.experiment,
+            row.lock_id,
+            force + row.status,
+        )
+        table.add_row(*(Text(cell) for cell in cells))
+    out().print(table if found.thresholds else "no thresholds: nothing is locked")
+    _faults("finding", found.findings, "bold red")
+    if found.thresholds and not found.findings:
+        out().print("every claim was derived again from its records; no findings")
+
+
+def show_whole(done: Whole) -> None:
+    """The answer of a whole run: setting, dev, holdout, threshold with its model, and where to look."""
+    made, chosen = done.locked.lock, done.sweep.selected.chosen
+    out().rule(Text(done.experiment.name))
+    if done.experiment.question:
+        out().print(Text(done.experiment.question, style="italic"))
+    setting = f"{chosen.point} {made.params['unit']} (overlap ratio {made.params['overlap_ratio']})"
+    lines = [("chosen", setting)]
+    if chosen.evaluation:
+        lines.append(("dev", _figures(chosen.evaluation)))
+    if done.opened:
+        again = ", opened before" if done.opened.already_opened else ""
+        lines.append(("holdout", f"{_figures(done.opened.record.evaluation)} ({done.opened.record.verdict['verdict']}{again})"))
+    tuned = made.threshold
+    lines += [
+        ("threshold", f"{tuned.value}, a number of {tuned.embedder} with {tuned.similarity} and of nothing else"),
+        ("", f"model {tuned.embedder_fingerprint}"),
+        ("", f"scoring {tuned.scoring_fingerprint}"),
+        ("check in", str(done.locked.path)),
+        ("report", str(done.report)),
+    ]
+    for name, text in lines:
+        out().print(Text.assemble((f"{name:<10}", "bold"), text), soft_wrap=True)
+    _faults("finding", done.audit.findings, "bold red")
+    _show_link(done.sweep.ui_command, done.sweep.ui_url)
+    out().print(Text(LIMITS, style="dim"))
+
+
+def _figures(evaluation: Evaluation) -> str:
+    return f"hit@1 {_hits(evaluation, 1)}, hit@3 {_hits(evaluation, 3)}, MRR {evaluation.metrics['mrr']:.3f}"
+
+
+class _Bar:
+    """A sweep's progress on standard error: a bar in a terminal, a line a trial elsewhere."""
+
+    def __init__(self) -> None:
+        self.console = err()
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[best]}"),
+            TimeRemainingColumn(),
+            console=self.console,
+            disable=not self.console.is_terminal,
+            transient=True,
+        )
+        self.task: TaskID | None = None
+
+    def begin(self, total: int, done: int) -> None:
+        self.progress.start()
+        self.task = self.progress.add_task("trials", total=total, completed=done, best="")
+        self.total, self.done = total, done
+
+    def trial(self, result: TrialResult, best: TrialResult | None) -> None:
+        self.done += 1
+        shown = f"best {best.point}: hit@1 {best.metrics['hit_at_1']:.1%}" if best else "none complete yet"
+        if self.task is not None:
+            self.progress.update(self.task, completed=self.done, best=shown)
+        if not self.console.is_terminal:
+            own = f"hit@1 {result.metrics['hit_at_1']:.1%}" if result.complete else "failed"
+            self.console.print(Text(f"trial {self.done}/{self.total} {result.point}: {own}; {shown}"), soft_wrap=True)
+
+    def say(self, message: str) -> None:
+        self.console.print(Text(message))
+
+    def close(self) -> None:
+        self.progress.stop()
+
+
+@contextmanager
+def watcher() -> Iterator[_Bar]:
+    """A watcher of one sweep."""
+    bar = _Bar()
+    try:
+        yield bar
+    finally:
+        bar.close()
+
+
+class _Steps(_Bar):
+    """The progress of a whole run."""
+
+    def step(self, name: str) -> None:
+        self.progress.stop()
+        self.console.print(Text(f"── {name}", style="bold cyan"))
+
+    def found(self, result: Any) -> None:
+        show = show_check if isinstance(result, Checked) else show_estimate
+        show(result)
+
+
+@contextmanager
+def steps() -> Iterator[_Steps]:
+    """A watcher of all steps."""
+    bar = _Steps()
+    try:
+        yield bar
+    finally:
+        bar.close()

@@ -1,0 +1,373 @@
+"""Runs into and out of MLflow; nothing else writes there. A new artifact of a trial is a table more in `_tables`."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from harness.errors import Fault, TrackingDown
+from harness.pipeline import run_metrics
+from harness.records import Claim, Corpus, EmbedderIdentity, Evaluation, Question, TrialResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+# Few and short: a dead server should be noticed within seconds, for results are on disk anyway.
+DEFAULTS = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+}
+UI_ADDRESS = "http://127.0.0.1:5000"
+DIGEST_LIMIT = 36  # characters that MLflow keeps of a dataset's digest
+KIND = "harness.kind"
+Tables = Mapping[str, "pd.DataFrame"]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What every run of an experiment carries: identity tags, the datasets and the embedder."""
+
+    tags: Mapping[str, str]
+    datasets: Sequence[tuple[str, str, str, str]]  # name, digest, source, context
+    embedder: EmbedderIdentity
+
+
+def source_tags(source: str) -> dict[str, str]:
+    """User and source, which MLflow's client does not set by itself."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # no such user in a container
+        user = "unknown"
+    return {"mlflow.user": user, "mlflow.source.name": source, "mlflow.source.type": "LOCAL"}
+
+
+class Tracker:
+    """One MLflow experiment. Every method raises TrackingDown when the store does not answer."""
+
+    def __init__(self, uri: str, experiment: str, artifacts: Path) -> None:
+        for name, value in DEFAULTS.items():
+            os.environ.setdefault(name, value)
+        self.uri = uri
+        self.experiment = experiment
+        # A database without a server keeps its artifacts in the project; a server has a place of its own.
+        self._artifacts = None if uri.startswith(("http://", "https://")) else (artifacts / experiment).as_uri()
+        self._given_run = os.environ.pop("MLFLOW_RUN_ID", None)  # by `mlflow run`; no child may resume it
+        with self._answering():
+            from mlflow import MlflowClient
+
+            self._client: MlflowClient = MlflowClient(tracking_uri=uri)
+            self.experiment_id = self._open_experiment()
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        from mlflow.exceptions import MlflowException
+        from requests import RequestException
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            yield
+        except (MlflowException, RequestException, SQLAlchemyError, OSError) as error:
+            what = f"the MLflow store does not answer ({str(error).splitlines()[0][:300]})"
+            fix = "start it or give another with --tracking-uri; results are on disk, and the next call logs what is missing"
+            raise TrackingDown(Fault(_without_password(self.uri), what, fix)) from error
+
+    def _open_experiment(self) -> str:
+        if self._given_run:
+            return str(self._client.get_run(self._given_run).info.experiment_id)
+        return self._get_or_create(self.experiment, {})[0]
+
+    def _get_or_create(self, name: str, tags: Mapping[str, str]) -> tuple[str, bool]:
+        """The experiment's id, and whether this call made it: of several racers, exactly one does."""
+        from mlflow.exceptions import MlflowException
+
+        try:
+            return str(self._client.create_experiment(name, self._artifacts, dict(tags))), True
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_ALREADY_EXISTS":
+                raise
+        found = self._client.get_experiment_by_name(name)
+        if found is None or found.lifecycle_stage == "deleted":
+            if not tags:
+                what = f"experiment '{name}' was deleted there"
+                raise TrackingDown(Fault(_without_password(self.uri), what, "restore it, or rename [experiment] name")) from None
+            return str(found.experiment_id if found else ""), False
+        return str(found.experiment_id), False
+
+    def open_parent(self, run_id: str | None, name: str, context: Context, note: str) -> str:
+        """The sweep's run: the one it had, else the one that `mlflow run` gave, else a new one."""
+        with self._answering():
+            if run_id and self._exists(run_id):
+                self._client.update_run(run_id, status="RUNNING")
+                if self._given_run and self._given_run != run_id:
+                    self._client.set_tag(self._given_run, "harness.sweep_run_id", run_id)
+                    self._client.set_terminated(self._given_run)
+                return run_id
+            tags = {**context.tags, **source_tags(Path(sys.argv[0]).name), KIND: "sweep", "mlflow.note.content": note}
+            if self._given_run:
+                self._batch(self._given_run, tags={k: v for k, v in tags.items() if not k.startswith("mlflow.source")})
+                parent = self._given_run
+                self._client.update_run(parent, name=name)
+            else:
+                parent = self._client.create_run(self.experiment_id, tags=tags, run_name=name).info.run_id
+            self._datasets(parent, context)
+            self._client.log_dict(parent, _identity_json(context.embedder), "embedder.json")
+            return str(parent)
+
+    def _exists(self, run_id: str) -> bool:
+        from mlflow.exceptions import MlflowException
+
+        try:
+            return bool(self._client.get_run(run_id).info.lifecycle_stage == "active")
+        except MlflowException as error:
+            if error.error_code == "RESOURCE_DOES_NOT_EXIST":
+                return False
+            raise
+
+    def trial_runs(self, parent: str) -> dict[int, str]:
+        """Finished child runs of a sweep by trial number."""
+        found = (r for r in self._children(parent) if r.info.status in ("FINISHED", "FAILED"))
+        return {int(r.data.tags["harness.trial"]): str(r.info.run_id) for r in found if "harness.trial" in r.data.tags}
+
+    def close_orphans(self, parent: str, reason: str) -> int:
+        """End child runs that a dead process left open; their results, if any, are logged anew."""
+        orphans = [r for r in self._children(parent) if r.info.status == "RUNNING"]
+        with self._answering():
+            for run in orphans:
+                self._client.set_tag(run.info.run_id, "harness.closed", reason)
+                self._client.set_terminated(run.info.run_id, "KILLED")
+        return len(orphans)
+
+    def _children(self, parent: str) -> Iterator[Run]:
+        yield from self._search(f"tags.`mlflow.parentRunId` = '{parent}'")
+
+    def _search(self, filter_string: str) -> Iterator[Run]:
+        token: str | None = None
+        while True:
+            with self._answering():
+                page = self._client.search_runs([self.experiment_id], filter_string, max_results=1000, page_token=token)
+            yield from page
+            token = page.token
+            if not token:
+                return
+
+    def log_trial(self, parent: str, result: TrialResult, context: Context, tables: Tables) -> str:
+        """A finished trial as a child run: one batch, its tables, its end."""
+        params = {**result.point.as_params(), "overlap": result.point.overlap, "unit": result.unit}
+        tags = {"mlflow.parentRunId": parent, KIND: "trial", "harness.trial": str(result.trial)}
+        if result.reused_from is not None:
+            tags["harness.reused_from"] = str(result.reused_from)
+        if result.error:
+            tags["harness.error"] = result.error[:5000]
+        metrics: dict[str, float] = {}
+        if result.evaluation:
+            metrics = run_metrics(result.evaluation, "dev")
+            tags["chunking.sha256"] = result.evaluation.chunking_sha256
+            tags["scoring.fingerprint"] = result.evaluation.scoring_fingerprint
+        return self._log(
+            str(result.point),
+            context,
+            tags,
+            params,
+            metrics,
+            tables,
+            "FINISHED" if result.complete else "FAILED",
+            result.started,
+            result.ended,
+        )
+
+    def log_holdout(
+        self,
+        lock_id: str,
+        evaluation: Evaluation,
+        params: Mapping[str, Any],
+        extra: Mapping[str, float],
+        context: Context,
+        tables: Tables,
+        started: float,
+        ended: float,
+    ) -> str:
+        """The opened holdout as a run of its own; called again after a crash, it finds the one it logged."""
+        kind = f"tags.`{KIND}` = 'holdout' AND tags.`harness.lock_id` = '{lock_id}'"
+        done = [r for r in self._search(kind) if r.info.status == "FINISHED"]
+        if done:
+            return str(done[0].info.run_id)
+        tags = {
+            KIND: "holdout",
+            "harness.lock_id": lock_id,
+            "chunking.sha256": evaluation.chunking_sha256,
+            "scoring.fingerprint": evaluation.scoring_fingerprint,
+        }
+        metrics = {**run_metrics(evaluation, "holdout"), **extra}
+        return self._log(f"holdout of lock {lock_id}", context, tags, params, metrics, tables, "FINISHED", started, ended)
+
+    def _log(
+        self,
+        name: str,
+        context: Context,
+        tags: Mapping[str, str],
+        params: Mapping[str, Any],
+        metrics: Mapping[str, float],
+        tables: Tables,
+        status: str,
+        started: float,
+        ended: float,
+    ) -> str:
+        with self._answering():
+            all_tags = {**context.tags, **source_tags(Path(sys.argv[0]).name), **tags}
+            run_id = self._client.create_run(self.experiment_id, int(started * 1000), all_tags, name).info.run_id
+            self._batch(run_id, params, metrics, time_ms=int(ended * 1000))
+            self._datasets(run_id, context)
+            self._client.log_dict(run_id, _identity_json(context.embedder), "embedder.json")
+            for file, table in tables.items():
+                self._client.log_table(run_id, table, file)
+            self._client.set_terminated(run_id, status, int(ended * 1000))
+        return str(run_id)
+
+    def _batch(
+        self,
+        run_id: str,
+        params: Mapping[str, Any] | None = None,
+        metrics: Mapping[str, float] | None = None,
+        tags: Mapping[str, str] | None = None,
+        time_ms: int = 0,
+    ) -> None:
+        from mlflow.entities import Metric, Param, RunTag
+
+        self._client.log_batch(
+            run_id,
+            metrics=[Metric(k, v, time_ms, 0) for k, v in (metrics or {}).items()],
+            params=[Param(k, str(v)) for k, v in (params or {}).items()],
+            tags=[RunTag(k, v) for k, v in (tags or {}).items()],
+        )
+
+    def _datasets(self, run_id: str, context: Context) -> None:
+        from mlflow.entities import Dataset, DatasetInput, InputTag
+
+        self._client.log_inputs(
+            run_id,
+            [
+                DatasetInput(
+                    Dataset(name, digest[:DIGEST_LIMIT], "local", json.dumps({"uri": source})),
+                    [InputTag("mlflow.data.context", used)],
+                )
+                for name, digest, source, used in context.datasets
+            ],
+        )
+
+    def finish_parent(self, run_id: str, status: str, note: str, metrics: Mapping[str, float], tags: Mapping[str, str]) -> None:
+        """End the sweep's run with its answer as the description."""
+        with self._answering():
+            self._batch(run_id, metrics=metrics, tags={**tags, "mlflow.note.content": note})
+            self._client.set_terminated(run_id, status)
+
+    def log_file(self, run_id: str, path: Path, folder: str | None = None) -> None:
+        """A file as an artifact of a run."""
+        with self._answering():
+            self._client.log_artifact(run_id, str(path), folder)
+
+    def log_record(self, run_id: str, record: Mapping[str, Any], file: str) -> None:
+        """A record as a JSON artifact of a run."""
+        with self._answering():
+            self._client.log_dict(run_id, dict(record), file)
+
+    def tag(self, run_id: str, tags: Mapping[str, str]) -> None:
+        with self._answering():
+            self._batch(run_id, tags=tags)
+
+    def read_run(self, run_id: str) -> dict[str, Any] | None:
+        """Params, metrics and tags of a run; None when it is gone."""
+        with self._answering():
+            if not self._exists(run_id):
+                return None
+            data = self._client.get_run(run_id).data
+            return {"params": dict(data.params), "metrics": dict(data.metrics), "tags": dict(data.tags)}
+
+    def holdout_metrics(self, claim: Claim) -> dict[str, float] | None:
+        """Metrics of the holdout run that a claim led to, under whatever experiment; None when none was logged."""
+        with self._answering():
+            experiment = self._client.get_experiment_by_name(claim.experiment)
+            if experiment is None:
+                return None
+            kind = f"tags.`{KIND}` = 'holdout' AND tags.`harness.lock_id` = '{claim.lock_id}'"
+            found = self._client.search_runs([experiment.experiment_id], kind, max_results=1)
+            return dict(found[0].data.metrics) if found else None
+
+    def claim(self, claim: Claim) -> Claim:
+        """Claim a holdout in this store, or learn who has: atomic between all processes and machines that share it."""
+        name = f"holdout claim {claim.holdout_sha256[:32]}"
+        tags = {f"harness.{k}": str(v) for k, v in vars(claim).items()}
+        with self._answering():
+            _, mine = self._get_or_create(name, {**tags, KIND: "claim"})
+            if mine:
+                return claim
+            found = self._client.get_experiment_by_name(name)
+            kept = found.tags if found else {}
+            return Claim(**{k: kept.get(f"harness.{k}", "unknown") for k in vars(claim)})
+
+    def ui(self, metric: str = "dev/hit_at_1") -> tuple[str | None, str]:
+        """The command that shows the runs (None where a server does already) and the link that opens their charts."""
+        server = self.uri.startswith(("http://", "https://"))
+        order = quote(f"metrics.`{metric}`", safe="")
+        query = f"workflowType=machine_learning&orderByKey={order}&orderByAsc=false&compareRunsMode=CHART"
+        link = f"{self.uri.rstrip('/') if server else UI_ADDRESS}/#/experiments/{self.experiment_id}?{query}"
+        return (None if server else f"mlflow ui --backend-store-uri {_without_password(self.uri)}"), link
+
+
+def _without_password(uri: str) -> str:
+    head, at, tail = uri.rpartition("@")
+    scheme, separator, credentials = head.partition("://")
+    return f"{scheme}{separator}{credentials.partition(':')[0]}:***@{tail}" if at and ":" in credentials else uri
+
+
+def _identity_json(identity: EmbedderIdentity) -> dict[str, Any]:
+    return {**vars(identity), "fingerprint": identity.fingerprint}
+
+
+def trial_tables(evaluation: Evaluation, questions: Sequence[Question], corpus: Corpus, text: str) -> Tables:
+    """Ranked chunks and misses of an evaluation as tables, as far as `[tracking] text` allows."""
+    import pandas as pd
+
+    if text == "none":
+        return {}
+    asked = {q.question_id: q for q in questions}
+    full = text == "full"
+    ranked, misses = [], []
+    for score in evaluation.questions:
+        question = asked[score.question_id]
+        words = {"question": question.text} if full else {}
+        for p in score.passages:
+            row = {
+                "question_id": score.question_id,
+                **words,
+                "rank": p.rank,
+                "score": p.score,
+                "document_id": p.document_id,
+            }
+            row |= {"start": p.start, "end": p.end, "sections": " ".join(p.section_ids), "complete": p.complete}
+            ranked.append(row | ({"text": corpus[p.document_id].text[p.start : p.end]} if full else {}))
+        if score.cause:
+            places = question.evidence.alternatives[0] if question.evidence else ()
+            spans = " + ".join(f"{p.document_id} [{p.span.start}, {p.span.end})" for p in places)
+            quoted = " + ".join(corpus[p.document_id].text[p.span.start : p.span.end] for p in places)
+            row = {"question_id": score.question_id, **words, "cause": score.cause, "hit_rank": score.hit_rank}
+            row |= {
+                "right_section_first": score.right_section_first,
+                "first_score": score.first_score,
+                "evidence_at": spans,
+            }
+            misses.append(row | ({"evidence": quoted} if full else {}))
+    tables = {"ranked_chunks.json": pd.DataFrame(ranked), "misses.json": pd.DataFrame(misses)}
+    return {file: table for file, table in tables.items() if len(table)}

@@ -1,0 +1,89 @@
+"""All verbs in their order, for a first run and for every run after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from harness import api
+from harness.audit import Audit
+from harness.audit import as_json as audit_as_json
+from harness.errors import Refused
+from harness.estimate import Estimate
+from harness.experiment import Experiment
+from harness.holdout import Opened, recorded
+from harness.lock import Locked
+from harness.lock import as_json as lock_as_json
+from harness.sweep import SweepOutcome, Watcher
+
+
+class Steps(Watcher, Protocol):
+    """Is told which step begins and what it found."""
+
+    def step(self, name: str) -> None: ...
+
+    def found(self, result: Any) -> None: ...
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The results of all steps. `opened` is None where the labels have no holdout."""
+
+    experiment: Experiment
+    estimate: Estimate
+    sweep: SweepOutcome
+    locked: Locked
+    opened: Opened | None
+    audit: Audit
+    report: Path
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "sweep": self.sweep.as_json(),
+            "lock": lock_as_json(self.locked),
+            "holdout": self.opened.as_json() if self.opened else None,
+            "audit": audit_as_json(self.audit),
+            "report": str(self.report),
+        }
+
+
+def run_all(path: Path, trials: int | None, tracking_uri: str | None, steps: Steps) -> Whole:
+    """Check, estimate, sweep, lock, holdout, audit, report. A holdout that was opened before is shown, not opened again.
+
+    Raises HarnessError at the first step that can't go on; what came before is kept.
+    """
+    loaded = api.load(path)
+    steps.step("check")
+    checked = loaded.check()
+    steps.found(checked)
+    labelled = checked.labelled.sound()
+    steps.step("estimate")
+    estimated = loaded.estimate(trials)
+    steps.found(estimated)
+    steps.step("sweep")
+    outcome = loaded.sweep(trials, tracking_uri=tracking_uri, watcher=steps)
+    steps.step("lock")
+    locked = loaded.lock()
+    steps.step("holdout")
+    opened = None
+    if labelled.holdout.sha256 == "none":
+        steps.say("no holdout questions: the choice stays unverified")
+    else:
+        opened = _open(loaded, tracking_uri, steps)
+    steps.step("audit")
+    audited = loaded.audit(tracking_uri)
+    steps.step("report")
+    written = loaded.report(tracking_uri=tracking_uri)
+    return Whole(loaded.experiment, estimated, outcome, locked, opened, audited, written)
+
+
+def _open(loaded: api.LoadedExperiment, tracking_uri: str | None, steps: Steps) -> Opened:
+    try:
+        return loaded.holdout(tracking_uri, steps.say)
+    except Refused as refusal:
+        known = recorded(loaded.experiment)
+        if known is None:
+            raise
+        steps.say("\n".join(fault.what for fault in refusal.faults) + "; this is the recorded result")
+        return known
