@@ -159,9 +159,9 @@ def _row(case: _Case) -> ThresholdRow:
 def _status(case: _Case) -> str:
     if case.record is None:
         return "holdout not opened" if case.lock.holdout_sha256 != "none" else "no holdout"
-    if case.record.lock_id == case.lock.lock_id:
+    if case.record.claim.lock_id == case.lock.lock_id:
         return str(case.record.verdict["verdict"])
-    return f"not verified: the holdout was opened for lock {case.record.lock_id}"
+    return f"not verified: the holdout was opened for lock {case.record.claim.lock_id}"
 
 
 def _lock_file(case: _Case) -> Iterator[Fault]:
@@ -274,7 +274,7 @@ def _holdout(case: _Case) -> Iterator[Fault]:
             what = f"its holdout was claimed at {claim.claimed} and no result was recorded: an opening was interrupted"
             yield case.fault(what, "run `harness holdout` to finish it")
         return
-    if record.lock_id != case.lock.lock_id:
+    if record.claim.lock_id != case.lock.lock_id:
         return
     if threshold.apply(record.evaluation.questions, case.lock.threshold.value) != record.at_threshold:
         yield case.fault(

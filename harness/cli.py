@@ -238,4 +238,4 @@ def run(experiment: Path, trials: int | None, tracking_uri: str | None) -> Any:
 
     with terminal.steps() as steps:
         done = run_all(experiment, trials, tracking_uri, steps)
-    return done.as_json(), lambda: terminal.show_whole(done), 1 if done.audit.findings else 0
+    return done.as_json(), lambda: terminal.show_whole(done), done.exit_code

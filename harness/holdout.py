@@ -29,16 +29,15 @@ class Opened:
     """The recorded result of a holdout, and whether this call found it opened already."""
 
     record: HoldoutRecord
-    lock: Lock
     already_opened: bool
 
     def as_json(self) -> dict[str, Any]:
         record = self.record
         return {
             "run_id": record.run_id,
-            "lock_id": record.lock_id,
+            "lock_id": record.claim.lock_id,
             "metrics": run_metrics(record.evaluation, "holdout"),
-            "at_threshold": {"threshold": self.lock.threshold.value, **record.at_threshold},
+            "at_threshold": {"threshold": record.threshold.value, **record.at_threshold},
             "verdict": record.verdict["verdict"],
             "tests": record.verdict["tests"],
             "already_opened": self.already_opened,
@@ -71,24 +70,22 @@ def holdout(experiment: Experiment, tracking_uri: str | None = None, say: Callab
 
 
 def recorded(experiment: Experiment) -> Opened | None:
-    """The recorded result of this experiment's holdout, where this project opened it for a lock of this experiment."""
-    state = State(experiment)
-    record = state.read_holdout(experiment.read_labels().holdout.sha256)
-    made = next((known for known in state.read_locks() if record and known.lock_id == record.lock_id), None)
-    return Opened(record, made, True) if record and made else None
+    """The recorded result of the holdout, where this project opened it for a lock of this very experiment."""
+    record = State(experiment).read_holdout(experiment.read_labels().holdout.sha256)
+    return Opened(record, True) if record and record.claim.experiment == experiment.name else None
 
 
 def _refuse_recorded(experiment: Experiment, state: State, labelled: Labelled, tracking_uri: str | None) -> None:
     record = state.read_holdout(labelled.holdout.sha256)
     if record is None:
         return
-    made = next((known for known in state.read_locks() if known.lock_id == record.lock_id), None)
+    claim = record.claim
+    made = next((known for known in state.read_locks() if known.lock_id == claim.lock_id), None)
     if made and record.run_id is None:
         record = _track(experiment, state, labelled, resolve_tracking(experiment, tracking_uri), made, record)
-    shown = Opened(record, made, True).as_json() if made else {"lock_id": record.lock_id, "already_opened": True}
-    what = f"it was opened by {record.claim.claimed_by} at {record.claim.claimed} for lock {record.lock_id}"
+    what = f"it was opened by {claim.claimed_by} at {claim.claimed} for lock {claim.lock_id} of '{claim.experiment}'"
     fix = "use the recorded result; for another choice collect fresh questions"
-    raise Refused(Fault("holdout", what, fix), shown)
+    raise Refused(Fault("holdout", what, fix), Opened(record, True).as_json())
 
 
 def _track(
@@ -137,9 +134,9 @@ class _Opening:
         tuned = self.lock.threshold
         at = threshold.apply(evaluation.questions, tuned.value)
         verdict = threshold.verdict(tuned.at_threshold, at)
-        record = HoldoutRecord(claim, self.lock.lock_id, None, evaluation, at, verdict, started, time.time())
+        record = HoldoutRecord(claim, tuned, None, evaluation, at, verdict, started, time.time())
         self.state.write_holdout(record)
-        return Opened(_track(self.experiment, self.state, self.labelled, tracker, self.lock, record), self.lock, False)
+        return Opened(_track(self.experiment, self.state, self.labelled, tracker, self.lock, record), False)
 
     def _verify(self) -> tuple[Embedder, Chunking]:
         """Model, corpus and chunking as locked, before anything is claimed."""

@@ -237,7 +237,7 @@ def current(experiment: Experiment) -> Lock:
     locks = state.read_locks()
     if not locks:
         raise HarnessError(Fault("lock", f"'{experiment.name}' has no lock", "run `harness lock` first"))
-    opened = {record.lock_id for made in locks if (record := state.read_holdout(made.holdout_sha256))}
+    opened = {record.claim.lock_id for made in locks if (record := state.read_holdout(made.holdout_sha256))}
     unopened = [made for made in locks if made.lock_id not in opened]
     return (unopened or locks)[-1]
 

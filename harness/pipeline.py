@@ -18,7 +18,7 @@ from harness.embedders import Embedder, scoring_fingerprint
 from harness.errors import Fault, TrialTimeout
 from harness.metrics import Judgement
 from harness.ranking import FloatArray, Ranking
-from harness.records import Cause, Chunking, Evaluation, IntArray, Passage, Question, QuestionScore
+from harness.records import Cause, Chunking, Evaluation, IntArray, Passage, Quantiles, Question, QuestionScore
 
 EMBED_BLOCK = 512  # texts between two looks at the clock
 QUESTION_BLOCK = 64  # bounds the similarities in memory to 64 rows of all chunks
@@ -39,7 +39,7 @@ class Scoring:
         return max(*self.ks, self.char_k, 3)
 
 
-def quantiles(scores: Sequence[float] | FloatArray) -> dict[str, float]:
+def quantiles(scores: Sequence[float] | FloatArray) -> Quantiles:
     """Count and quantiles of some scores; without any, only the count, for there are no quantiles of nothing."""
     values = np.asarray(scores, dtype=np.float64)
     if not len(values):

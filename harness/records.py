@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 IntArray = npt.NDArray[np.int64]
 Cause = Literal["cut", "outranked", "truncated", "no match"]
+Quantiles = dict[str, int | float]  # count, and min to max where there is anything to count
 
 
 def sha256_json(value: Any) -> str:
@@ -296,7 +297,7 @@ class Evaluation:
     questions: tuple[QuestionScore, ...]
     chunking_sha256: str
     scoring_fingerprint: str
-    irrelevant_quantiles: dict[str, float]  # scores of chunks from documents without any evidence of the question
+    irrelevant_quantiles: Quantiles  # scores of chunks from documents without any evidence of the question
     tokens_embedded: int
     tokens_full: int  # tokens of all chunks, repeats counted
     seconds: dict[str, float]
@@ -345,7 +346,7 @@ class Threshold:
     embedder_fingerprint: str
     scoring_fingerprint: str
     similarity: str
-    distributions: dict[str, dict[str, float]]
+    distributions: dict[str, Quantiles]
     at_threshold: dict[str, Any]  # outcomes on dev
 
 
@@ -402,7 +403,7 @@ class HoldoutRecord:
     """The one result of an opened holdout."""
 
     claim: Claim
-    lock_id: str
+    threshold: Threshold  # of the lock that it was opened for
     run_id: str | None
     evaluation: Evaluation
     at_threshold: dict[str, Any]

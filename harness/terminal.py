@@ -24,19 +24,20 @@ from harness.sweep import SweepOutcome, ordered
 from harness.whole import Whole
 
 TOP = 10
+WIDE = 200
 LIMITS = (
-    "What these numbers do not say: whether an answer is right. They say whether a retrieved chunk holds the labelled evidence whole. "
+    "What these numbers do not say: whether an answer is right. They say whether a chunk holds the labelled evidence whole. "
     "Negations, answers drawn from several places, tables and what a model makes of a passage are outside them."
 )
 
 
 def out() -> Console:
-    """Standard output, made anew so that redirection holds."""
-    return Console(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty())
+    """Standard output, made anew so that redirection holds; a file or a pipe is as wide as its lines."""
+    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else WIDE, soft_wrap=True)
 
 
 def err() -> Console:
-    return Console(file=sys.stderr, highlight=False)
+    return Console(file=sys.stderr, highlight=False, width=None if sys.stderr.isatty() else WIDE, soft_wrap=True)
 
 
 def say(message: str) -> None:
@@ -133,12 +134,12 @@ def show_sweep(outcome: SweepOutcome, experiment: Experiment) -> None:
         table.add_column(name, justify="left" if name in ("", "setting") else "right", no_wrap=True)
     for r in trials[:TOP]:
         mark = "*" if r.trial == outcome.selected.chosen.trial else "=" if r.trial in outcome.selected.tied else ""
-        table.add_row(mark, str(r.trial), f"{r.point} {r.unit}", *_trial_cells(r))
+        table.add_row(mark, str(r.trial), str(r.point), *_trial_cells(r))
     out().print(table)
     failed = len(outcome.results) - outcome.selected.complete
     out().print(
         f"{outcome.selected.complete} complete of {outcome.selected.of} trials ({failed} failed); tokens embedded "
-        f"{outcome.tokens['embedded']:,} of {outcome.tokens['full']:,}; study {outcome.study}"
+        f"{outcome.tokens['embedded']:,} of {outcome.tokens['full']:,}; sizes in {outcome.results[0].unit}; study {outcome.study}"
     )
     tie = f"; a tie of {len(outcome.selected.tied)} settings (=)" if len(outcome.selected.tied) > 1 else ""
     out().print(f"chosen (*): trial {outcome.selected.chosen.trial}, {outcome.selected.why}{tie}")
@@ -163,10 +164,10 @@ def _trial_cells(r: TrialResult) -> tuple[str, ...]:
 
 def _show_link(command: str | None, url: str) -> None:
     if command:
-        out().print(Text(f"to see the runs: {command}"), soft_wrap=True)
-        out().print(Text(f"then open:       {url}"), soft_wrap=True)
+        out().print(Text(f"to see the runs: {command}"))
+        out().print(Text(f"then open:       {url}"))
     else:
-        out().print(Text(f"to see the runs: {url}"), soft_wrap=True)
+        out().print(Text(f"to see the runs: {url}"))
 
 
 def show_lock(locked: Locked) -> None:
@@ -181,12 +182,12 @@ def show_lock(locked: Locked) -> None:
     if tuned.proxy:
         out().print(Text("no unanswerable dev questions: best wrong chunks stand for them, a proxy", style="yellow"))
     out().print(Text(f"of {tuned.embedder}, {tuned.similarity}; model fingerprint {tuned.embedder_fingerprint[:16]}…"))
-    out().print(Text(f"to check in: {locked.path}"), soft_wrap=True)
+    out().print(Text(f"to check in: {locked.path}"))
 
 
 def show_holdout(opened: Opened) -> None:
     record = opened.record
-    out().print(Text(f"holdout, opened {record.claim.claimed} by {record.claim.claimed_by} for lock {record.lock_id}"))
+    out().print(Text(f"holdout, opened {record.claim.claimed} by {record.claim.claimed_by} for lock {record.claim.lock_id}"))
     out().print(
         f"hit@1 {_hits(record.evaluation, 1)}, hit@3 {_hits(record.evaluation, 3)}, MRR {record.evaluation.metrics['mrr']:.3f}"
     )
@@ -201,7 +202,7 @@ def _hits(evaluation: Evaluation, k: int) -> str:
 def _show_gate(opened: Opened) -> None:
     at = opened.record.at_threshold
     out().print(
-        f"at threshold {opened.lock.threshold.value}: {at['correct']} correct, {at['wrong']} wrong, {at['false_answer']} false answers, "
+        f"at threshold {opened.record.threshold.value}: {at['correct']} correct, {at['wrong']} wrong, {at['false_answer']} false answers, "
         f"{at['rightly_abstained']} rightly and {at['wrongly_abstained']} wrongly abstained: {opened.record.verdict['verdict']}"
     )
 
@@ -241,6 +242,8 @@ def show_whole(done: Whole) -> None:
     if done.opened:
         again = ", opened before" if done.opened.already_opened else ""
         lines.append(("holdout", f"{_figures(done.opened.record.evaluation)} ({done.opened.record.verdict['verdict']}{again})"))
+    elif done.refusal:
+        lines.append(("holdout", f"not opened for this choice: {done.refusal.faults[0].what}"))
     tuned = made.threshold
     lines += [
         ("threshold", f"{tuned.value}, a number of {tuned.embedder} with {tuned.similarity} and of nothing else"),
@@ -250,7 +253,7 @@ def show_whole(done: Whole) -> None:
         ("report", str(done.report)),
     ]
     for name, text in lines:
-        out().print(Text.assemble((f"{name:<10}", "bold"), text), soft_wrap=True)
+        out().print(Text.assemble((f"{name:<10}", "bold"), text))
     _faults("finding", done.audit.findings, "bold red")
     _show_link(done.sweep.ui_command, done.sweep.ui_url)
     out().print(Text(LIMITS, style="dim"))
@@ -289,7 +292,7 @@ class _Bar:
             self.progress.update(self.task, completed=self.done, best=shown)
         if not self.console.is_terminal:
             own = f"hit@1 {result.metrics['hit_at_1']:.1%}" if result.complete else "failed"
-            self.console.print(Text(f"trial {self.done}/{self.total} {result.point}: {own}; {shown}"), soft_wrap=True)
+            self.console.print(Text(f"trial {self.done}/{self.total} {result.point}: {own}; {shown}"))
 
     def say(self, message: str) -> None:
         self.console.print(Text(message))

@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.errors import Fault, HarnessError
 from harness.pipeline import quantiles
-from harness.records import QuestionScore
+from harness.records import Quantiles, QuestionScore
 
 ENOUGH_OF_A_CLASS = 20  # below it a holdout can hardly contradict dev
 SIGNIFICANCE = 0.05
@@ -36,7 +36,7 @@ class GateScores:
     def negatives(self) -> tuple[float, ...]:
         return self.best_wrong if self.proxy else self.wrong + self.unanswerable
 
-    def distributions(self) -> dict[str, dict[str, float]]:
+    def distributions(self) -> dict[str, Quantiles]:
         named = {"positives": self.positives, "wrong_first_chunks": self.wrong, "unanswerable": self.unanswerable}
         return {name: quantiles(scores) for name, scores in named.items()}
 

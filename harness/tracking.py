@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,6 +66,8 @@ class Tracker:
         # A database without a server keeps its artifacts in the project; a server has a place of its own.
         self._artifacts = None if uri.startswith(("http://", "https://")) else (artifacts / experiment).as_uri()
         self._given_run = os.environ.pop("MLFLOW_RUN_ID", None)  # by `mlflow run`; no child may resume it
+        for chatty in ("mlflow.store.db.utils", "alembic"):
+            logging.getLogger(chatty).setLevel(logging.WARNING)
         with self._answering():
             from mlflow import MlflowClient
 

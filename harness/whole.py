@@ -28,15 +28,21 @@ class Steps(Watcher, Protocol):
 
 @dataclass(frozen=True)
 class Whole:
-    """The results of all steps. `opened` is None where the labels have no holdout."""
+    """The results of all steps. `opened` is None without holdout questions, or when others opened them (`refusal`)."""
 
     experiment: Experiment
     estimate: Estimate
     sweep: SweepOutcome
     locked: Locked
     opened: Opened | None
+    refusal: Refused | None
     audit: Audit
     report: Path
+
+    @property
+    def exit_code(self) -> int:
+        """3 when the holdout had been opened for something else, 1 when the audit found something, else 0."""
+        return self.refusal.exit_code if self.refusal else int(bool(self.audit.findings))
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -66,24 +72,22 @@ def run_all(path: Path, trials: int | None, tracking_uri: str | None, steps: Ste
     steps.step("lock")
     locked = loaded.lock()
     steps.step("holdout")
-    opened = None
+    opened, refusal = None, None
     if labelled.holdout.sha256 == "none":
         steps.say("no holdout questions: the choice stays unverified")
     else:
-        opened = _open(loaded, tracking_uri, steps)
+        opened, refusal = _open(loaded, tracking_uri, steps)
     steps.step("audit")
     audited = loaded.audit(tracking_uri)
     steps.step("report")
     written = loaded.report(tracking_uri=tracking_uri)
-    return Whole(loaded.experiment, estimated, outcome, locked, opened, audited, written)
+    return Whole(loaded.experiment, estimated, outcome, locked, opened, refusal, audited, written)
 
 
-def _open(loaded: api.LoadedExperiment, tracking_uri: str | None, steps: Steps) -> Opened:
+def _open(loaded: api.LoadedExperiment, tracking_uri: str | None, steps: Steps) -> tuple[Opened | None, Refused | None]:
     try:
-        return loaded.holdout(tracking_uri, steps.say)
+        return loaded.holdout(tracking_uri, steps.say), None
     except Refused as refusal:
+        steps.say(str(refusal))
         known = recorded(loaded.experiment)
-        if known is None:
-            raise
-        steps.say("\n".join(fault.what for fault in refusal.faults) + "; this is the recorded result")
-        return known
+        return known, None if known else refusal
