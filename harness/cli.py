@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,18 @@ def estimate(experiment: Path, trials: int | None, price_per_million: float | No
     return as_json(found), lambda: terminal.show_estimate(found), 0
 
 
+class Name(click.ParamType[str]):
+    """A name out of a registry, which is read when the help is shown; the registry's own error lists what it has."""
+
+    name = "name"
+
+    def __init__(self, module: str, registry: str) -> None:
+        self.module, self.registry = module, registry
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return f"[{'|'.join(getattr(import_module(self.module), self.registry))}]"
+
+
 def _setting(function: Callable[..., Any]) -> Callable[..., Any]:
     """Options that say which corpus to cut and how."""
     for option in reversed(
@@ -80,7 +93,7 @@ def _setting(function: Callable[..., Any]) -> Callable[..., Any]:
                 type=click.Path(path_type=Path),
                 help="A corpus instead of an experiment: .csv of sections, .txt or .md",
             ),
-            click.option("--splitter", required=True, metavar="S", help="How to cut; see docs/splitters."),
+            click.option("--splitter", required=True, type=Name("harness.splitters", "SPLITTERS"), help="How to cut."),
             click.option("--size", required=True, type=click.IntRange(1), metavar="N", help="Chunk size in units."),
             click.option(
                 "--overlap-ratio",
@@ -90,7 +103,11 @@ def _setting(function: Callable[..., Any]) -> Callable[..., Any]:
                 help="Share of the size.",
                 show_default=True,
             ),
-            click.option("--unit", metavar="U", help="How size is counted [default: the experiment's, else the splitter's own]"),
+            click.option(
+                "--unit",
+                type=Name("harness.tokenizers", "UNITS"),
+                help="How size is counted [default: the experiment's, else the splitter's own]",
+            ),
         ]
     ):
         function = option(function)
@@ -125,10 +142,10 @@ def chunks(**setting: Any) -> Any:
 @cli.command()
 @_setting
 @click.option("--question", required=True, metavar="TEXT")
-@click.option("--embedder", metavar="E", help="[default: the experiment's, else tfidf]")
+@click.option("--embedder", type=Name("harness.embedders", "EMBEDDERS"), help="[default: the experiment's, else tfidf]")
 @click.option("--model", metavar="M", help="Model of a sentence-transformers embedder: a folder, package:NAME or a hub name.")
 @click.option("--revision", metavar="REV", help="Revision of a hub model.")
-@click.option("--similarity", metavar="F", help="[default: the experiment's, else cosine]")
+@click.option("--similarity", type=Name("harness.ranking", "SIMILARITIES"), help="[default: the experiment's, else cosine]")
 @click.option("--most", default=10, type=click.IntRange(1), show_default=True, help="How many chunks to show.")
 @verb
 def inspect(

@@ -388,7 +388,7 @@ def _unknown_names(raw: Mapping[str, Any], places: _Places) -> list[Fault]:
     look("embedder", "similarity", table("embedder").get("similarity"), ranking.SIMILARITIES, "similarity")
     look("threshold", "rule", table("threshold").get("rule"), threshold.RULES, "threshold rule")
     search = table("search")
-    look("search", "unit", search.get("unit"), [*tokenizers.TOKENIZERS, tokenizers.MODEL_TOKENS], "unit")
+    look("search", "unit", search.get("unit"), tokenizers.UNITS, "unit")
     named = search.get("splitter", [])
     for splitter in [named] if isinstance(named, str) else named if isinstance(named, list) else []:
         look("search", "splitter", splitter, splitters.SPLITTERS, "splitter")

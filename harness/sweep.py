@@ -121,7 +121,8 @@ def resolve_tracking(experiment: Experiment, tracking_uri: str | None) -> Tracke
     """The MLflow store: as given, else as MLFLOW_TRACKING_URI says, else the project's own database."""
     state = State(experiment)
     uri = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI") or state.default_tracking
-    return Tracker(uri, experiment.name, state.artifacts)
+    parent = state.current().read().get("run_id") if state.generations() else None
+    return Tracker(uri, experiment.name, state.artifacts, parent)
 
 
 def context_of(experiment: Experiment, labelled: Labelled, identity: EmbedderIdentity, study: str) -> Context:
@@ -266,8 +267,8 @@ class _Sweep:
         chosen = selected.chosen
         note = (
             f"**{self.experiment.question or self.experiment.name}**\n\n"
-            f"Chosen: **{chosen.point}** ({self.ruler.unit}), {selected.why}; {chosen.hits(1)} of {len(self.labelled.answerable)} "
-            f"dev questions have their complete evidence in the first chunk, {chosen.hits(3)} within three; "
+            f"Chosen: **{chosen.point}** ({self.ruler.unit}), {selected.why}; "
+            f"{chosen.hits(1)} of {len(self.labelled.answerable)} dev questions have their complete evidence in the first chunk, {chosen.hits(3)} within three; "
             f"index ratio {chosen.metrics['index_ratio']:.3f}. {selected.complete} complete of {selected.of} trials."
         )
         if len(selected.tied) > 1:

@@ -122,7 +122,8 @@ def show_ranking(rows: Sequence[dict[str, Any]]) -> None:
     if not rows:
         out().print("nothing was retrieved: no chunk has a similarity above zero")
     for row in rows:
-        head = f"{row['rank']:>3}  {row['score']:.6f}  {row['document_id']} [{row['start']}, {row['end']})  {' '.join(row['section_ids'])}"
+        place = f"{row['document_id']} [{row['start']}, {row['end']})  {' '.join(row['section_ids'])}"
+        head = f"{row['rank']:>3}  {row['score']:.6f}  {place}"
         out().print(Text(head, style="bold"))
         out().print(Text(f"     {' '.join(row['text'].split())}"))
 
@@ -172,10 +173,8 @@ def _show_link(command: str | None, url: str) -> None:
 
 def show_lock(locked: Locked) -> None:
     made, tuned = locked.lock, locked.lock.threshold
-    verb = "locked before" if locked.existed else "locked"
-    out().print(
-        f"{verb}: trial {made.trial}, {made.params['splitter']} {made.params['chunk_size']}/{made.params['overlap']} as {made.lock_id}"
-    )
+    verb, p = "locked before" if locked.existed else "locked", made.params
+    out().print(f"{verb}: trial {made.trial}, {p['splitter']} {p['chunk_size']}/{p['overlap']} as {made.lock_id}")
     if made.because:
         out().print(Text(f"chosen by hand because: {made.because}"))
     out().print(Text(f"threshold {tuned.value} (rule {tuned.rule}; {tuned.how})"))
@@ -200,9 +199,9 @@ def _hits(evaluation: Evaluation, k: int) -> str:
 
 
 def _show_gate(opened: Opened) -> None:
-    at = opened.record.at_threshold
+    at, value = opened.record.at_threshold, opened.record.threshold.value
     out().print(
-        f"at threshold {opened.record.threshold.value}: {at['correct']} correct, {at['wrong']} wrong, {at['false_answer']} false answers, "
+        f"at threshold {value}: {at['correct']} correct, {at['wrong']} wrong, {at['false_answer']} false answers, "
         f"{at['rightly_abstained']} rightly and {at['wrongly_abstained']} wrongly abstained: {opened.record.verdict['verdict']}"
     )
 

@@ -58,7 +58,8 @@ def source_tags(source: str) -> dict[str, str]:
 class Tracker:
     """One MLflow experiment. Every method raises TrackingDown when the store does not answer."""
 
-    def __init__(self, uri: str, experiment: str, artifacts: Path) -> None:
+    def __init__(self, uri: str, experiment: str, artifacts: Path, parent: str | None = None) -> None:
+        """`parent` is the sweep's run where there is one: its MLflow experiment is the one that counts."""
         for name, value in DEFAULTS.items():
             os.environ.setdefault(name, value)
         self.uri = uri
@@ -72,7 +73,7 @@ class Tracker:
             from mlflow import MlflowClient
 
             self._client: MlflowClient = MlflowClient(tracking_uri=uri)
-            self.experiment_id = self._open_experiment()
+            self.experiment_id = self._open_experiment(parent)
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
@@ -87,9 +88,10 @@ class Tracker:
             fix = "start it or give another with --tracking-uri; results are on disk, and the next call logs what is missing"
             raise TrackingDown(Fault(_without_password(self.uri), what, fix)) from error
 
-    def _open_experiment(self) -> str:
-        if self._given_run:
-            return str(self._client.get_run(self._given_run).info.experiment_id)
+    def _open_experiment(self, parent: str | None) -> str:
+        for run_id in (parent, self._given_run):
+            if run_id and self._exists(run_id):
+                return str(self._client.get_run(run_id).info.experiment_id)
         return self._get_or_create(self.experiment, {})[0]
 
     def _get_or_create(self, name: str, tags: Mapping[str, str]) -> tuple[str, bool]:

@@ -33,6 +33,9 @@ TOKENIZERS: dict[str, Callable[[], Tokenizer]] = {
 }
 
 
+UNITS = (*TOKENIZERS, MODEL_TOKENS)
+
+
 def resolve(name: str, model_tokens: Tokenizer | None, where: str) -> Tokenizer:
     """The tokenizer that a user named; `model-tokens` is the embedding model's own."""
     if name == MODEL_TOKENS:
@@ -41,7 +44,7 @@ def resolve(name: str, model_tokens: Tokenizer | None, where: str) -> Tokenizer:
             raise HarnessError(Fault(where, f"'{MODEL_TOKENS}' needs an embedding model with a tokenizer of its own", fix))
         return model_tokens
     if name not in TOKENIZERS:
-        raise HarnessError(Fault(where, f"unknown unit '{name}'", nearest(name, [*TOKENIZERS, MODEL_TOKENS])))
+        raise HarnessError(Fault(where, f"unknown unit '{name}'", nearest(name, UNITS)))
     return TOKENIZERS[name]()
 
 
