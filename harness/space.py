@@ -93,8 +93,13 @@ class Space:
         return list(dict.fromkeys(lacks))
 
     def as_json(self) -> dict[str, Any]:
+        """Itself as it is when read back from JSON: lists, no tuples."""
         return {
             "splitter": list(self.splitters),
-            "chunk_size": asdict(self.chunk_size),
-            "overlap_ratio": asdict(self.overlap_ratio),
+            "chunk_size": _axis_json(self.chunk_size),
+            "overlap_ratio": _axis_json(self.overlap_ratio),
         }
+
+
+def _axis_json(axis: Axis) -> dict[str, Any]:
+    return {"values": list(axis.values)} if isinstance(axis, Choices) else asdict(axis)

@@ -268,7 +268,8 @@ class _Sweep:
         note = (
             f"**{self.experiment.question or self.experiment.name}**\n\n"
             f"Chosen: **{chosen.point}** ({self.ruler.unit}), {selected.why}; "
-            f"{chosen.hits(1)} of {len(self.labelled.answerable)} dev questions have their complete evidence in the first chunk, {chosen.hits(3)} within three; "
+            f"{chosen.hits(1)} of {len(self.labelled.answerable)} dev questions have their complete evidence in the first chunk, "
+            f"{chosen.hits(3)} within three; "
             f"index ratio {chosen.metrics['index_ratio']:.3f}. {selected.complete} complete of {selected.of} trials."
         )
         if len(selected.tied) > 1:
