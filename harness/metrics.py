@@ -91,27 +91,33 @@ def union_length(spans: Iterable[tuple[str, Span]]) -> int:
     return total
 
 
-def _chars(judged: Judgement, k: int) -> list[tuple[int, int, int]]:
-    """For each alternative: characters of it retrieved (once), its own, and all retrieved ones (repeats counted)."""
+def _chars(judged: Judgement, k: int) -> list[tuple[int, int, int, int]]:
+    """For each alternative: characters of it retrieved (once), its own, its own not retrieved (both place by place), and
+    all retrieved ones (repeats counted)."""
     first = [(p.document_id, Span(p.start, p.end)) for p in judged.passages[:k]]
     retrieved = sum(span.length for _, span in first)
-    return [(union_length(_overlaps(a, first)), sum(p.span.length for p in a), retrieved) for a in judged.alternatives]
+    rows = []
+    for alternative in judged.alternatives:
+        needed = sum(p.span.length for p in alternative)
+        missed = needed - sum(union_length(_overlaps([p], first)) for p in alternative)
+        rows.append((union_length(_overlaps(alternative, first)), needed, missed, retrieved))
+    return rows
 
 
 def char_recall(judged: Judgement, k: int) -> float:
     """Share of the best alternative's characters within the first k chunks (Smith & Troynikov, Evaluating Chunking, 2024)."""
-    return max(found / needed for found, needed, _ in _chars(judged, k))
+    return max(found / needed for found, needed, _, _ in _chars(judged, k))
 
 
 def char_precision(judged: Judgement, k: int) -> float:
     """Share of the first k chunks' characters, repeats counted, that are evidence; 0 when nothing is retrieved, so that
     silence can't raise the average (same source)."""
-    return max(found / retrieved if retrieved else 0.0 for found, _, retrieved in _chars(judged, k))
+    return max(found / retrieved if retrieved else 0.0 for found, _, _, retrieved in _chars(judged, k))
 
 
 def char_iou(judged: Judgement, k: int) -> float:
     """Evidence characters found over retrieved characters, repeats counted, plus those not found (same source)."""
-    return max(found / (retrieved + needed - found) for found, needed, retrieved in _chars(judged, k))
+    return max(found / (retrieved + missed) for found, _, missed, retrieved in _chars(judged, k))
 
 
 def precision_omega(judged: Judgement, k: int) -> float:
