@@ -83,11 +83,14 @@ class SentenceTransformerEmbedder:
         return copy
 
     def tokenizer(self, text: str) -> IntArray:
-        """Offsets of the model's tokens without special ones, shape (n, 2); special-token text is text."""
+        """Offsets of the model's tokens without special ones, shape (n, 2); special-token text is text.
+
+        A visible character that the model drops, such as a combining mark, belongs to the token before it.
+        """
         self._tokenizer.encode_special_tokens = True
         offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
         pairs = np.array(offsets, dtype=np.int64).reshape(-1, 2)
-        return pairs[pairs[:, 1] > pairs[:, 0]]
+        return _with_dropped(text, pairs[pairs[:, 1] > pairs[:, 0]])
 
     def _encoded(self, texts: Sequence[str]) -> list[Any]:
         self._tokenizer.encode_special_tokens = False  # as the model itself reads them
@@ -108,7 +111,7 @@ class SentenceTransformerEmbedder:
 
     def embed(self, texts: Sequence[str], role: str) -> Any:
         """Float32 vectors, shape (n, dimensions). Queries are remembered: a sweep asks the same ones at every trial."""
-        if role == "query":
+        if role == "query" and texts:
             new = [t for t in dict.fromkeys(texts) if t not in self._queries]
             if len(self._queries) + len(new) > KEPT_QUERIES:
                 self._queries.clear()
@@ -128,6 +131,18 @@ class SentenceTransformerEmbedder:
             show_progress_bar=False,
             convert_to_numpy=True,
         )
+
+
+def _with_dropped(text: str, offsets: IntArray) -> IntArray:
+    """Offsets widened over the visible characters between them (and before the first), so that a chunk never loses one."""
+    if not len(offsets):
+        return offsets
+    starts, ends = offsets[:, 0].copy(), offsets[:, 1].copy()
+    before = text[: starts[0]]
+    starts[0] = len(before) - len(before.lstrip())
+    following = [*starts[1:].tolist(), len(text)]
+    ends += [len(text[end:start].rstrip()) for end, start in zip(ends.tolist(), following, strict=True)]
+    return np.column_stack([starts, ends])
 
 
 def locate(options: ModelOptions) -> Path:
