@@ -141,6 +141,8 @@ Sections = dict[str, list[tuple[Document, Section]]]
 
 def _locate(raw: RawQuestion, corpus: Corpus, sections: Sections, notes: _Notes) -> Question | None:
     before = len(notes.faults)
+    if not raw.question_id:
+        notes.faults.append(Fault(raw.where, "question_id is empty", "give each question its own id"))
     if not raw.text.strip():
         notes.faults.append(Fault(raw.where, "the question is empty", "write it or delete the row"))
     if not raw.evidence:
@@ -229,7 +231,7 @@ Located = Sequence[tuple[str, Question]]
 def _duplicate_ids(raws: Sequence[RawQuestion], located: Located, notes: _Notes) -> None:
     counts = Counter(r.question_id for r in raws)
     for raw in raws:
-        if counts[raw.question_id] > 1:
+        if raw.question_id and counts[raw.question_id] > 1:
             what = f"question id '{raw.question_id}' is used {counts[raw.question_id]} times"
             notes.faults.append(Fault(raw.where, what, "give each question its own id"))
 

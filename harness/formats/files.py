@@ -9,6 +9,8 @@ from pathlib import Path
 
 from harness.errors import Fault, HarnessError
 
+csv.field_size_limit(2**31 - 1)  # a section may be longer than the module's default of 131,072 characters
+
 
 def read_rows(path: Path, encoding: str, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
     """Rows of a CSV with their place (`file line N`). Raises HarnessError for a missing column or a torn row."""
