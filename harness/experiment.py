@@ -12,12 +12,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from harness import embedders, formats, metrics, ranking, splitters, threshold, tokenizers
+from harness import embedders, formats, metrics, ranking, selection, splitters, threshold, tokenizers
 from harness.embedders import Embedder
 from harness.errors import Fault, HarnessError, nearest
 from harness.formats import DataSource, Labelled
 from harness.pipeline import Scoring
 from harness.records import Point, labels_sha256, questions_sha256
+from harness.selection import Selection
 from harness.space import Axis, Choices, Range, Space
 from harness.tokenizers import Ruler
 
@@ -45,6 +46,8 @@ class Data(_Section):
 
 
 class RangeModel(_Section):
+    model_config = ConfigDict(allow_inf_nan=False)
+
     low: float
     high: float
     step: float | None = Field(default=None, gt=0)
@@ -132,22 +135,6 @@ class ScoringModel(_Section):
 
     k: list[Annotated[int, Field(ge=1)]] = Field(default=[1, 3, 5, 10], min_length=1)
     char_k: int = Field(default=metrics.CHAR_K, ge=1)
-
-
-class Selection(_Section):
-    """`[selection]`; `margin` is in questions, `target` a value of the key's first metric."""
-
-    key: list[str] = Field(default=["hit_at_1", "hit_at_3", "-index_ratio"], min_length=1)
-    rule: Literal["best", "within", "target"] = "best"
-    margin: int = Field(default=1, ge=0)
-    target: float | None = None
-    max_context_at_3: float | None = Field(default=None, gt=0)
-
-    @model_validator(mode="after")
-    def _target(self) -> Selection:
-        if (self.rule == "target") != (self.target is not None):
-            raise ValueError("rule 'target' and target = ... go together")
-        return self
 
 
 class ThresholdModel(_Section):
@@ -288,7 +275,7 @@ def _resolve(path: Path, places: _Places, raw: Mapping[str, Any]) -> Experiment:
     try:
         file = _File.model_validate(raw)
     except ValidationError as error:
-        faults += [_fault(e, places) for e in error.errors()]
+        faults += [_fault(e, places) for e in _without_other_shapes(error.errors())]
     faults += _unknown_names(raw, places)
     options = _embedder_options(raw, places, faults)
     if faults or file is None or options is None:
@@ -355,7 +342,7 @@ def _embedder_options(raw: Mapping[str, Any], places: _Places, faults: list[Faul
     if not isinstance(section, dict):
         return None
     name = section.get("type")
-    if name not in embedders.EMBEDDERS:
+    if not isinstance(name, str) or name not in embedders.EMBEDDERS:
         if name is None:
             known = ", ".join(sorted(embedders.EMBEDDERS))
             faults.append(Fault(places.of("embedder"), "key 'type' is missing", f"add it; known: {known}"))
@@ -377,8 +364,8 @@ def _unknown_names(raw: Mapping[str, Any], places: _Places) -> list[Fault]:
     faults: list[Fault] = []
 
     def look(section: str, key: str, value: Any, known: Any, kind: str) -> None:
-        if isinstance(value, str) and value not in known:
-            faults.append(Fault(places.of(section, key), f"unknown {kind} '{value}'", nearest(value, known)))
+        if value is not None and not (isinstance(value, str) and value in known):
+            faults.append(Fault(places.of(section, key), f"unknown {kind} '{value}'", nearest(str(value), known)))
 
     def table(name: str) -> Mapping[str, Any]:
         return raw[name] if isinstance(raw.get(name), dict) else {}
@@ -386,6 +373,7 @@ def _unknown_names(raw: Mapping[str, Any], places: _Places) -> list[Fault]:
     look("data", "format", table("data").get("format"), formats.FORMATS, "format")
     look("embedder", "type", table("embedder").get("type"), embedders.EMBEDDERS, "embedder")
     look("embedder", "similarity", table("embedder").get("similarity"), ranking.SIMILARITIES, "similarity")
+    look("selection", "rule", table("selection").get("rule"), selection.RULES, "selection rule")
     look("threshold", "rule", table("threshold").get("rule"), threshold.RULES, "threshold rule")
     search = table("search")
     look("search", "unit", search.get("unit"), tokenizers.UNITS, "unit")
@@ -413,6 +401,16 @@ def _selection_faults(file: _File, ks: tuple[int, ...], places: _Places) -> list
     ]
 
 
+# What pydantic says of each shape that a value could have had.
+WRONG_SHAPE = ("model_type", "list_type")
+
+
+def _without_other_shapes(errors: list[Any]) -> list[Any]:
+    """Of a value that is right in shape but not in content, only what is wrong about the content."""
+    content = {e["loc"][:2] for e in errors if e["type"] not in WRONG_SHAPE}
+    return [e for e in errors if e["type"] not in WRONG_SHAPE or e["loc"][:2] not in content]
+
+
 def _fault(error: Any, places: _Places, known: list[str] | None = None) -> Fault:
     location = [str(part) for part in error["loc"] if isinstance(part, str) and not part.startswith(("list[", "RangeModel"))]
     section, key = [*location, "", ""][:2]
@@ -422,8 +420,11 @@ def _fault(error: Any, places: _Places, known: list[str] | None = None) -> Fault
         return Fault(where, f"unknown key '{location[-1]}'", nearest(location[-1], fields))
     if error["type"] == "missing":
         kind = "section" if len(location) == 1 else "key"
-        return Fault(places.of(section), f"{kind} '{location[-1]}' is missing", "add it")
-    message = error["msg"].removeprefix("Value error, ")
+        return Fault(places.of(section, key if len(location) > 2 else ""), f"{kind} '{location[-1]}' is missing", "add it")
+    if key in ("chunk_size", "overlap_ratio") and error["type"] in WRONG_SHAPE:
+        return Fault(where, "neither a list nor a range", "write [a, b] or { low = a, high = b }")
+    message = "a table of keys is expected" if error["type"] in ("model_type", "dict_type") else error["msg"]
+    message = message.removeprefix("Value error, ")
     message = message[0].lower() + message[1:]
     value = error.get("input")
     shown = f" (found {value!r})" if isinstance(value, str | int | float | bool) else ""

@@ -6,9 +6,28 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
 from harness.errors import Fault, HarnessError
-from harness.experiment import Selection
 from harness.records import TrialResult
+
+
+class Selection(BaseModel):
+    """`[selection]`; `rule` is a name in `RULES`, `margin` is in questions, `target` a value of the key's first metric."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    key: list[str] = Field(default=["hit_at_1", "hit_at_3", "-index_ratio"], min_length=1)
+    rule: str = "best"
+    margin: int = Field(default=1, ge=0)
+    target: float | None = None
+    max_context_at_3: float | None = Field(default=None, gt=0)
+
+    @model_validator(mode="after")
+    def _target(self) -> Selection:
+        if (self.rule == "target") != (self.target is not None):
+            raise ValueError("rule 'target' and target = ... go together")
+        return self
 
 
 @dataclass(frozen=True)
