@@ -70,7 +70,7 @@ def render(facts: Facts, drawn: Sequence[Plot], per_question: bool = True, texts
         lstrip_blocks=True,
     )
     texts = texts and per_question and not facts.changed
-    dev = facts.labelled.dev
+    dev = () if facts.changed else facts.labelled.dev
     return environment.get_template("report.html.j2").render(
         facts=facts,
         parts=report_parts,
@@ -120,11 +120,13 @@ def _plots(facts: Facts) -> list[Plot]:
 
 def _score_plot(facts: Facts) -> Plot:
     """Scores with the threshold where one is locked; of the trial that the threshold belongs to."""
-    model = facts.lock.threshold.embedder if facts.lock else facts.study.get("embedder", {}).get("name", "unknown model")
-    similarity = facts.lock.threshold.similarity if facts.lock else facts.experiment.similarity
     result = facts.locked or facts.shown
     tuned = facts.lock.threshold if facts.lock and facts.locked else None
-    line = f"The dashed line is the threshold {tuned.value}." if tuned else "No threshold is drawn: none is locked for this trial."
+    model = tuned.embedder if tuned else facts.study["embedder"]["name"]
+    similarity = tuned.similarity if tuned else facts.study["identity"]["similarity"]
+    line = (
+        f"The dashed line is the threshold {tuned.value}." if tuned else "No threshold is drawn: none is locked for this trial."
+    )
     return Plot(
         "scores.png",
         "Scores of the first chunks",

@@ -1,0 +1,132 @@
+"""What a report is about: the newest study, its lock and its holdout, read from the records; a further fact is a field here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from harness import lock as locks
+from harness import selection
+from harness.errors import HarnessError
+from harness.experiment import Experiment
+from harness.formats import Labelled
+from harness.holdout import recorded
+from harness.records import Claim, HoldoutRecord, Lock, QuestionScore, TrialResult, labels_sha256, questions_sha256
+from harness.selection import Finding, Selected
+from harness.state import State, StudyFiles
+from harness.sweep import ordered
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything that the page shows. `foreign` is the holdout's claim where another experiment or nobody's result has it."""
+
+    experiment: Experiment
+    labelled: Labelled
+    files: StudyFiles
+    study: dict[str, Any]
+    results: tuple[TrialResult, ...]
+    selected: Selected
+    diagnosis: tuple[Finding, ...]
+    lock: Lock | None
+    locked: TrialResult | None
+    record: HoldoutRecord | None
+    foreign: Claim | None
+
+    @property
+    def name(self) -> str:
+        return f"{self.experiment.name}#{self.files.generation}"
+
+    @property
+    def lock_is_of_this_study(self) -> bool:
+        return self.lock is not None and self.lock.study == self.name
+
+    @property
+    def record_is_of_this_lock(self) -> bool:
+        return bool(self.record and self.lock and self.record.claim.lock_id == self.lock.lock_id)
+
+    @property
+    def shown(self) -> TrialResult:
+        """The trial that the page is about: the locked one, without a lock of this study the rule's choice."""
+        return self.locked if self.locked and self.lock_is_of_this_study else self.selected.chosen
+
+    @property
+    def unit(self) -> str:
+        return self.selected.chosen.unit
+
+    @cached_property
+    def settings(self) -> list[TrialResult]:
+        """Complete trials of distinct points, best key first; a repeated point stands for its first trial."""
+        first = {r.point: r for r in sorted(self.results, key=lambda r: -r.trial) if r.complete}
+        return ordered(list(first.values()), self.experiment.selection.key)
+
+    @property
+    def failed(self) -> list[TrialResult]:
+        return [r for r in self.results if not r.complete]
+
+    @cached_property
+    def changed(self) -> tuple[str, ...]:
+        """What of the data is no longer the sweep's: offsets into it would point at other words."""
+        known = self.study.get("identity", {})
+        now = {
+            "corpus": self.labelled.corpus.sha256,
+            "dev questions": questions_sha256(self.labelled.dev),
+            "evidence": labels_sha256(self.labelled.dev),
+        }
+        return tuple(name for name, digest in now.items() if known.get(name, digest) != digest)
+
+
+def gather(experiment: Experiment) -> Facts:
+    """Read the records. Raises HarnessError without a sweep, or when no trial of it is complete."""
+    state = State(experiment)
+    files = state.current()
+    results = tuple(files.read_results())
+    selected = selection.select(results, experiment.selection)
+    labelled = experiment.read_labels()
+    made = _current_lock(experiment)
+    opened = recorded(experiment)
+    return Facts(
+        experiment=experiment,
+        labelled=labelled,
+        files=files,
+        study=files.read(),
+        results=results,
+        selected=selected,
+        diagnosis=selection.diagnose(results, selected),
+        lock=made,
+        locked=_locked_result(state, made) if made else None,
+        record=opened.record if opened else None,
+        foreign=None if opened else _claim(state, labelled.holdout.sha256),
+    )
+
+
+def _current_lock(experiment: Experiment) -> Lock | None:
+    return locks.current(experiment) if State(experiment).read_locks() else None
+
+
+def _locked_result(state: State, made: Lock) -> TrialResult | None:
+    """The result that was locked, also from an earlier study; None when its file is gone, which the audit reports."""
+    files = state.study(int(made.study.rpartition("#")[2]))
+    try:
+        return next((r for r in files.read_results() if r.trial == made.trial and r.complete), None)
+    except HarnessError:
+        return None
+
+
+def _claim(state: State, holdout_sha256: str) -> Claim | None:
+    record = state.read_holdout(holdout_sha256)
+    return record.claim if record else state.read_claim(holdout_sha256)
+
+
+def questions_of(result: TrialResult) -> tuple[QuestionScore, ...]:
+    return result.evaluation.questions if result.evaluation else ()
+
+
+def answerable_in(questions: Sequence[QuestionScore]) -> int:
+    return sum(q.answerable for q in questions)
+
+
+def hits_in(questions: Sequence[QuestionScore], k: int) -> int:
+    return sum(q.hit_rank is not None and q.hit_rank <= k for q in questions)
