@@ -13,6 +13,7 @@ from harness import splitters
 from harness.embedders import Embedder
 from harness.experiment import Experiment
 from harness.formats import Labelled
+from harness.pipeline import read_tokens
 from harness.records import Chunking, Point, Question
 
 MOST_POINTS = 120
@@ -98,12 +99,11 @@ def ceiling_of(chunking: Chunking, questions: Sequence[Question]) -> float:
 def _measure(
     point: Point, chunking: Chunking, labelled: Labelled, embedder: Embedder, per_unit: float, speed: float
 ) -> PointEstimate:
-    truncated = 0.0
-    tokens = round(float(chunking.size.sum()) * per_unit)
-    if embedder.max_tokens is not None:
-        counts = embedder.token_counts([chunking.text(c) for c in range(len(chunking))])
-        truncated = float((counts > embedder.max_tokens).mean())
-        tokens = int(np.minimum(counts, embedder.max_tokens).sum())
+    if embedder.max_tokens is None:
+        tokens, truncated = round(float(chunking.size.sum()) * per_unit), 0.0
+    else:
+        read, cut = read_tokens([chunking.text(c) for c in range(len(chunking))], embedder)
+        tokens, truncated = int(read.sum()), len(cut) / len(chunking)
     return PointEstimate(
         point,
         ceiling_of(chunking, labelled.dev),

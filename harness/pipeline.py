@@ -108,6 +108,13 @@ class _Index:
     bytes: int
 
 
+def read_tokens(texts: Sequence[str], embedder: Embedder) -> tuple[IntArray, IntArray]:
+    """Tokens that the model reads of each text, and of which texts it cuts some off (as indices)."""
+    counts = embedder.token_counts(texts)
+    read = counts if embedder.max_tokens is None else np.minimum(counts, embedder.max_tokens)
+    return read, np.flatnonzero(counts > read)
+
+
 def _embed(texts: Sequence[str], embedder: Embedder, clock: _Clock) -> _Index:
     """Vectors of all chunks; identical texts are embedded once."""
     distinct = list(dict.fromkeys(texts))
@@ -118,10 +125,8 @@ def _embed(texts: Sequence[str], embedder: Embedder, clock: _Clock) -> _Index:
         blocks.append(embedder.embed(distinct[at : at + EMBED_BLOCK], "document"))
         clock.check()
     vectors = _stacked(blocks)[rows]
-    counts = embedder.token_counts(distinct)
-    limit = embedder.max_tokens
-    read = counts if limit is None else np.minimum(counts, limit)
-    truncated = np.flatnonzero((counts > read)[rows])
+    read, cut = read_tokens(distinct, embedder)
+    truncated = np.flatnonzero(np.isin(rows, cut))
     return _Index(vectors, truncated, int(read.sum()), int(read[rows].sum()), _bytes(vectors))
 
 

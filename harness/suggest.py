@@ -8,6 +8,8 @@ from __future__ import annotations
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -136,15 +138,39 @@ def _distribution(axis: Axis, whole: bool) -> Any:
     return FloatDistribution(axis.low, axis.high, step=axis.step)
 
 
+def require_storage(storage: str) -> None:
+    """Raises HarnessError when a database can't be reached or is another program's, before anything is written to it."""
+    from sqlalchemy import create_engine, inspect, make_url
+
+    with _usable():
+        url = make_url(storage)
+        if url.get_backend_name() == "sqlite" and url.database and not Path(url.database).exists():
+            return
+        engine = create_engine(url)
+        try:
+            tables = inspect(engine).get_table_names()
+        finally:
+            engine.dispose()
+        if "alembic_version" in tables and "studies" not in tables:
+            raise ValueError("it is another program's")
+
+
 def _open_study(name: str, storage: str) -> optuna.Study:
     import optuna
+
+    with _usable():
+        return optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
+
+
+@contextmanager
+def _usable() -> Iterator[None]:
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
-        return optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
+        yield
     except ModuleNotFoundError as error:
         fix = "pip install 'chunking-harness[postgres]'"
         raise HarnessError(Fault("--storage", f"its driver is not installed ({error.name})", fix)) from error
-    except (SQLAlchemyError, ValueError) as error:
+    except (SQLAlchemyError, ValueError, RuntimeError) as error:
         what = f"the study's database can't be used ({str(error).splitlines()[0]})"
         raise HarnessError(Fault("--storage", what, "check the address; MLflow needs a database of its own")) from error

@@ -21,8 +21,9 @@ from harness.pipeline import evaluate, run_metrics
 from harness.records import EmbedderIdentity, Evaluation, Point, TrialResult, questions_sha256
 from harness.selection import Finding, Selected
 from harness.state import State, StudyFiles
-from harness.suggest import Suggestions
-from harness.tracking import Context, Tracker, trial_tables
+from harness.suggest import Suggestions, require_storage
+from harness.tokenizers import Ruler
+from harness.tracking import Context, Tracker, require_answer, trial_tables
 from harness.version import code_version
 
 
@@ -103,9 +104,28 @@ def sweep(
     Raises HarnessError for what the user can mend, Refused when another study has the name, TrackingDown at the end when
     results could not be logged; they are on disk, and the next call logs them.
     """
+    inputs = _read_inputs(experiment)
+    if storage:
+        require_storage(storage)
+    require_answer(_tracking_uri(experiment, tracking_uri))
     with _alone(State(experiment).exclusive(f"sweep-{experiment.name}"), experiment):
-        running = _Sweep(experiment, trials or experiment.search.trials, storage, tracking_uri, fresh, watcher or Silent())
-        return running.run()
+        total = trials or experiment.search.trials
+        return _Sweep(experiment, inputs, total, storage, tracking_uri, fresh, watcher or Silent()).run()
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """All that a sweep reads, found sound before anything is written."""
+
+    labelled: Labelled
+    embedder: Embedder
+    ruler: Ruler
+
+
+def _read_inputs(experiment: Experiment) -> _Inputs:
+    labelled = experiment.read_labels().sound()
+    embedder = experiment.load_embedder()
+    return _Inputs(labelled, embedder, experiment.ruler(labelled, embedder))
 
 
 def _alone(lock: FileLock, experiment: Experiment) -> FileLock:
@@ -120,9 +140,13 @@ def _alone(lock: FileLock, experiment: Experiment) -> FileLock:
 def resolve_tracking(experiment: Experiment, tracking_uri: str | None) -> Tracker:
     """The MLflow store: as given, else as MLFLOW_TRACKING_URI says, else the project's own database."""
     state = State(experiment)
-    uri = tracking_uri or os.environ.get("MLFLOW_TRACKING_URI") or state.default_tracking
+    uri = _tracking_uri(experiment, tracking_uri)
     parent = state.current().read().get("run_id") if state.generations() else None
     return Tracker(uri, experiment.name, state.artifacts, parent)
+
+
+def _tracking_uri(experiment: Experiment, given: str | None) -> str:
+    return given or os.environ.get("MLFLOW_TRACKING_URI") or State(experiment).default_tracking
 
 
 def context_of(experiment: Experiment, labelled: Labelled, identity: EmbedderIdentity, study: str) -> Context:
@@ -150,6 +174,7 @@ class _Sweep:
     def __init__(
         self,
         experiment: Experiment,
+        inputs: _Inputs,
         total: int,
         storage: str | None,
         tracking_uri: str | None,
@@ -158,9 +183,7 @@ class _Sweep:
     ) -> None:
         self.experiment = experiment
         self.watcher = watcher
-        self.labelled = experiment.read_labels().sound()
-        self.embedder = experiment.load_embedder()
-        self.ruler = experiment.ruler(self.labelled, self.embedder)
+        self.labelled, self.embedder, self.ruler = inputs.labelled, inputs.embedder, inputs.ruler
         self.tracker = resolve_tracking(experiment, tracking_uri)
         self.files = _study_files(experiment, self.labelled, self.embedder, fresh)
         self.name = f"{experiment.name}#{self.files.generation}"

@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,38 +55,58 @@ def source_tags(source: str) -> dict[str, str]:
     return {"mlflow.user": user, "mlflow.source.name": source, "mlflow.source.type": "LOCAL"}
 
 
+def require_answer(uri: str) -> None:
+    """Raises TrackingDown when a server does not answer; a SQLite file is made by whoever writes to it."""
+    if uri.startswith("sqlite:"):
+        return
+    _set_defaults()
+    with _answering(uri):
+        from mlflow import MlflowClient
+
+        MlflowClient(tracking_uri=uri).search_experiments(max_results=1)
+
+
+def _set_defaults() -> None:
+    for name, value in DEFAULTS.items():
+        os.environ.setdefault(name, value)
+    for chatty in ("mlflow.store.db.utils", "alembic"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)  # its retries; what they come to, we tell
+
+
+@contextmanager
+def _answering(uri: str) -> Iterator[None]:
+    from mlflow.exceptions import MlflowException
+    from requests import RequestException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (MlflowException, RequestException, SQLAlchemyError, OSError) as error:
+        what = f"the MLflow store does not answer ({str(error).splitlines()[0][:300]})"
+        fix = "start it or give another with --tracking-uri; results are on disk, and the next call logs what is missing"
+        raise TrackingDown(Fault(_without_password(uri), what, fix)) from error
+
+
 class Tracker:
     """One MLflow experiment. Every method raises TrackingDown when the store does not answer."""
 
     def __init__(self, uri: str, experiment: str, artifacts: Path, parent: str | None = None) -> None:
         """`parent` is the sweep's run where there is one: its MLflow experiment is the one that counts."""
-        for name, value in DEFAULTS.items():
-            os.environ.setdefault(name, value)
+        _set_defaults()
         self.uri = uri
         self.experiment = experiment
         # A database without a server keeps its artifacts in the project; a server has a place of its own.
         self._artifacts = None if uri.startswith(("http://", "https://")) else (artifacts / experiment).as_uri()
         self._given_run = os.environ.pop("MLFLOW_RUN_ID", None)  # by `mlflow run`; no child may resume it
-        for chatty in ("mlflow.store.db.utils", "alembic"):
-            logging.getLogger(chatty).setLevel(logging.WARNING)
         with self._answering():
             from mlflow import MlflowClient
 
             self._client: MlflowClient = MlflowClient(tracking_uri=uri)
             self.experiment_id = self._open_experiment(parent)
 
-    @contextmanager
-    def _answering(self) -> Iterator[None]:
-        from mlflow.exceptions import MlflowException
-        from requests import RequestException
-        from sqlalchemy.exc import SQLAlchemyError
-
-        try:
-            yield
-        except (MlflowException, RequestException, SQLAlchemyError, OSError) as error:
-            what = f"the MLflow store does not answer ({str(error).splitlines()[0][:300]})"
-            fix = "start it or give another with --tracking-uri; results are on disk, and the next call logs what is missing"
-            raise TrackingDown(Fault(_without_password(self.uri), what, fix)) from error
+    def _answering(self) -> AbstractContextManager[None]:
+        return _answering(self.uri)
 
     def _open_experiment(self, parent: str | None) -> str:
         for run_id in (parent, self._given_run):

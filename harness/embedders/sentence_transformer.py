@@ -192,8 +192,6 @@ def _refuse_pickles(folder: Path, options: ModelOptions) -> None:
 
 
 def _load_model(folder: Path, options: ModelOptions) -> Any:
-    # The folder is complete: without this, the library asks the hub about it.
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging as transformers_logging
