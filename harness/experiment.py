@@ -350,8 +350,9 @@ def _embedder_options(raw: Mapping[str, Any], places: _Places, faults: list[Faul
     own = {k: v for k, v in section.items() if k not in ("type", "similarity")}
     model = embedders.EMBEDDERS[name].Options
     keys = ["type", "similarity", *model.model_fields]
-    if (folder := own.get("model")) and str(folder).startswith(("./", "../")):
-        own["model"] = str((places.path.resolve().parent / folder).resolve())
+    beside = places.path.resolve().parent / str(own.get("model", ""))
+    if "model" in own and (beside.is_dir() or str(own["model"]).startswith(("./", "../"))):
+        own["model"] = str(beside.resolve())  # like every path of the file, relative to it
     try:
         return model.model_validate(own)
     except ValidationError as error:

@@ -17,8 +17,8 @@ from harness.embedders import Embedder
 from harness.errors import Fault, HarnessError, Refused, TrackingDown
 from harness.experiment import Experiment
 from harness.formats import Labelled
-from harness.pipeline import evaluate, run_metrics
-from harness.records import EmbedderIdentity, Evaluation, Point, TrialResult, questions_sha256
+from harness.pipeline import evaluate, read_tokens, run_metrics
+from harness.records import Chunking, EmbedderIdentity, Evaluation, Point, TrialResult, questions_sha256
 from harness.selection import Finding, Selected
 from harness.state import State, StudyFiles
 from harness.suggest import Suggestions, require_storage
@@ -251,15 +251,18 @@ class _Sweep:
         chunking = splitters.chunk(self.labelled.corpus, point, self.ruler)
         for earlier in self.results.values():
             if earlier.evaluation and earlier.evaluation.chunking_sha256 == chunking.sha256:
-                reused = replace(earlier.evaluation, tokens_embedded=0, seconds={})
-                costs = {"index_ratio": chunking.index_ratio, "tokens_embedded": 0.0}
-                return replace(reused, metrics={**reused.metrics, **costs}), earlier.trial
+                metrics = {**earlier.evaluation.metrics, "tokens_embedded": 0.0}
+                return replace(earlier.evaluation, tokens_embedded=0, seconds={}, metrics=metrics), earlier.trial
+        self._refuse_truncation(point, chunking)
         deadline = time.monotonic() + self.experiment.search.trial_timeout
-        evaluation = evaluate(chunking, self.labelled.dev, self.embedder, self.experiment.scoring, deadline)
-        if self.experiment.search.truncation == "refuse" and (share := evaluation.metrics["truncated_share"]):
-            what = f"infeasible: the model would cut {share:.1%} of the chunks"
-            raise HarnessError(Fault(str(point), what, 'use smaller chunks, or truncation = "warn"'))
-        return evaluation, None
+        return evaluate(chunking, self.labelled.dev, self.embedder, self.experiment.scoring, deadline), None
+
+    def _refuse_truncation(self, point: Point, chunking: Chunking) -> None:
+        if self.experiment.search.truncation == "refuse":
+            _, cut = read_tokens([chunking.text(c) for c in range(len(chunking))], self.embedder)
+            if len(cut):
+                what = f"infeasible: the model would cut {len(cut)} of {len(chunking)} chunks"
+                raise HarnessError(Fault(str(point), what, 'use smaller chunks, or truncation = "warn"'))
 
     def _objective(self, result: TrialResult) -> float:
         return selection.objective(result, self.experiment.selection.key)
@@ -286,7 +289,11 @@ class _Sweep:
         if not any(r.complete for r in self.results.values()):
             self._end_run("FAILED" if status == "FINISHED" else status, "No trial is complete.", {}, {})
             return
-        selected = selection.select(list(self.results.values()), self.experiment.selection)
+        try:
+            selected = selection.select(list(self.results.values()), self.experiment.selection)
+        except HarnessError as error:  # no trial meets the constraint; the outcome says so again
+            self._end_run(status, str(error), {}, {})
+            return
         chosen = selected.chosen
         note = (
             f"**{self.experiment.question or self.experiment.name}**\n\n"
