@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from io import BytesIO
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -68,8 +69,10 @@ def hits_by_size(settings: Sequence[TrialResult]) -> Figure:
         Line2D([], [], marker="o", color=WITHIN, label="hit@3", **plain),
         Line2D([], [], marker="_", color=BOUND, label="ceiling (upper bound)", **plain),
         *(Line2D([], [], marker=marker[s], color="#111827", label=s, **plain) for s in splitters),
-        Line2D([], [], marker="o", color="#111827", markerfacecolor="white", label="hollow: model cuts chunks", **plain),
     ]
+    if any(r.metrics.get("truncated_share", 0) > 0 for r in settings):
+        hollow = {"markerfacecolor": "white", "label": "hollow: model cuts chunks"}
+        handles.append(Line2D([], [], marker="o", color="#111827", **hollow, **plain))
     figure.legend(handles=handles, loc="outside right upper", frameon=False, fontsize=9)
     axes.set_xlabel(f"chunk size, {settings[0].unit}")
     _percent_axis(axes)

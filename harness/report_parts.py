@@ -22,6 +22,11 @@ OUTCOME_WORDS = {
     "rightly_abstained": ("Rightly abstained", "declined; the first chunk would not have answered"),
     "wrongly_abstained": ("Wrongly abstained", "declined, although the first chunk holds the evidence"),
 }
+VERDICT_WORDS = {
+    "verified": "dev's rates of right and of false answers at the threshold were not contradicted",
+    "not verified": "a rate of right or of false answers at the threshold did not carry over from dev",
+    "too few to verify": "too few questions of a kind to contradict dev",
+}
 DISTRIBUTION_WORDS = {
     "positives": "Positives: the first chunk holds the evidence",
     "wrong_first_chunks": "Wrong first chunks of answerable questions",

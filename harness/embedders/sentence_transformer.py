@@ -229,14 +229,18 @@ def _identity(folder: Path, model: Any, options: ModelOptions) -> EmbedderIdenti
         "backend": "torch",
         "precision": "float32",
     }
+    named = Path(options.model)
+    name = named.name if named.is_absolute() else options.model
     beside = {
         "revision": options.revision,
+        # The hub's cache names a snapshot's folder after the commit that the revision stood for.
+        "resolved_revision": folder.name if options.revision else None,
         "device": str(model.device),
         "batch_size": BATCH,
         "folder": str(folder),
         **_versions(),
     }
-    return EmbedderIdentity("sentence-transformers", options.model, parts, beside)
+    return EmbedderIdentity("sentence-transformers", name, parts, beside)
 
 
 def _model_files(folder: Path) -> list[Path]:
