@@ -71,7 +71,7 @@ def hits_by_size(settings: Sequence[TrialResult]) -> Figure:
         *(Line2D([], [], marker=marker[s], color="#111827", label=s, **plain) for s in splitters),
     ]
     if any(r.metrics.get("truncated_share", 0) > 0 for r in settings):
-        hollow = {"markerfacecolor": "white", "label": "hollow: model cuts chunks"}
+        hollow: dict[str, Any] = {"markerfacecolor": "white", "label": "hollow: model cuts chunks"}
         handles.append(Line2D([], [], marker="o", color="#111827", **hollow, **plain))
     figure.legend(handles=handles, loc="outside right upper", frameon=False, fontsize=9)
     axes.set_xlabel(f"chunk size, {settings[0].unit}")
