@@ -30,8 +30,21 @@ def _norms(vectors: Any) -> FloatArray:
 
 
 def dot(questions: Any, chunks: Any) -> FloatArray:
-    """Inner products."""
-    return _dense(questions @ chunks.T)
+    """Inner products; sparse ones over the columns that the questions use (a hashed vocabulary has 2**31 of them)."""
+    if not hasattr(questions, "indptr"):
+        return _dense(questions @ chunks.T)
+    columns = np.unique(questions.indices)
+    return _dense(_narrowed(questions, columns) @ _narrowed(chunks, columns).T)
+
+
+def _narrowed(vectors: Any, columns: IntArray) -> Any:
+    """Only some columns of CSR vectors, in order; memory grows with the entries, not with the columns there could be."""
+    from scipy.sparse import csr_array
+
+    at = np.searchsorted(columns, vectors.indices)
+    kept = np.isin(vectors.indices, columns)
+    rows = np.concatenate([[0], np.cumsum(kept)])[vectors.indptr]
+    return csr_array((vectors.data[kept], at[kept], rows), shape=(vectors.shape[0], len(columns)))
 
 
 def cosine(questions: Any, chunks: Any) -> FloatArray:
@@ -44,7 +57,7 @@ def cosine(questions: Any, chunks: Any) -> FloatArray:
 def jaccard(questions: Any, chunks: Any) -> FloatArray:
     """Shared terms over all terms of both, counts ignored; NaN where either has no term. Sparse vectors only."""
     a, b = (questions != 0).astype(np.float64), (chunks != 0).astype(np.float64)
-    shared = _dense(a @ b.T)
+    shared = dot(a, b)
     terms_a, terms_b = (np.asarray(m.sum(axis=1)).ravel() for m in (a, b))
     defined = (terms_a[:, None] > 0) & (terms_b[None, :] > 0)
     with np.errstate(invalid="ignore", divide="ignore"):
