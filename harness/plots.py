@@ -73,7 +73,7 @@ def hits_by_size(settings: Sequence[TrialResult]) -> Figure:
     if any(r.metrics.get("truncated_share", 0) > 0 for r in settings):
         hollow: dict[str, Any] = {"markerfacecolor": "white", "label": "hollow: model cuts chunks"}
         handles.append(Line2D([], [], marker="o", color="#111827", **hollow, **plain))
-    figure.legend(handles=handles, loc="outside right upper", frameon=False, fontsize=9)
+    figure.legend(handles=handles, loc="outside upper left", ncols=4, frameon=False, fontsize=9)
     axes.set_xlabel(f"chunk size, {settings[0].unit}")
     _percent_axis(axes)
     return figure
@@ -90,7 +90,7 @@ def hits_by_setting(settings: Sequence[TrialResult]) -> Figure:
         axes.bar_label(bars, [str(r.hits(k)) for r in shown], fontsize=8, padding=2)
     _setting_axis(axes, shown)
     _percent_axis(axes)
-    figure.legend(loc="outside right upper", frameon=False, fontsize=9)
+    figure.legend(loc="outside upper left", ncols=2, frameon=False, fontsize=9)
     return figure
 
 
@@ -135,8 +135,8 @@ def score_distributions(result: TrialResult, similarity: str, model: str, tuned:
     axes.set_ylim(len(CLASSES) - 0.5, -0.5)
     if tuned:
         axes.axvline(tuned.value, color="#111827", linewidth=1.4, linestyle="--", label=f"threshold {tuned.value}")
-        figure.legend(loc="outside lower right", frameon=False, fontsize=9)
+        figure.legend(loc="outside lower left", frameon=False, fontsize=9)
     axes.set_xlabel(f"score of the first chunk ({similarity})")
     # A model's name may hold a dollar sign, which would otherwise begin a formula.
-    axes.set_title(f"{model}, {similarity}", fontsize=10, parse_math=False)
+    axes.set_title(f"{model}, {similarity}", fontsize=10, loc="left", parse_math=False)
     return figure

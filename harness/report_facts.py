@@ -63,6 +63,12 @@ class Facts:
         return ordered(list(first.values()), self.experiment.selection.key)
 
     @property
+    def level(self) -> list[TrialResult]:
+        """Settings with as many hits at 1 and at 3 as the leader, leader included."""
+        leader = self.selected.leader
+        return [r for r in self.settings if (r.hits(1), r.hits(3)) == (leader.hits(1), leader.hits(3))]
+
+    @property
     def failed(self) -> list[TrialResult]:
         return [r for r in self.results if not r.complete]
 

