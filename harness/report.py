@@ -68,6 +68,7 @@ def render(facts: Facts, drawn: Sequence[Plot], per_question: bool = True, texts
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
     texts = texts and per_question and not facts.changed
     dev = () if facts.changed else facts.labelled.dev
