@@ -1,0 +1,187 @@
+"""Evidence is located once and in the original; everything doubtful about labels is said, all at once."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from making import awkward_text, law, one
+
+from harness.labels import ENOUGH_DEV, RawQuestion, folded, label, nearest_text, occurrences, parse_evidence
+from harness.records import Corpus, Document, Section, Span
+
+
+def raw(question_id="Q1", text="Where?", split="dev", evidence=(("the gate",),), section="", document=""):
+    return RawQuestion(f"q.csv line {question_id}", question_id, text, split, section, document, evidence)
+
+
+GUIDE = Document(
+    "guide",
+    "Gate. Meet at the gate. Late. The gate shuts at ten.",
+    (Section("A", "Gate", Span(0, 23)), Section("B", "Late", Span(24, 52))),
+)
+RULES = Document("rules", "Keys. Hand them in.", (Section("A", "Keys", Span(0, 19)), Section("C", "More", Span(6, 19))))
+CORPUS = Corpus((GUIDE, RULES))
+
+
+@pytest.mark.parametrize(
+    ("cell", "alternatives"),
+    [
+        ("", ()),
+        ("  ", ()),
+        (" a text ", (("a text",),)),
+        ('["one", "other"]', (("one",), ("other",))),
+        ('[["both", "of these"], "or this"]', (("both", "of these"), ("or this",))),
+        ("[sic] a text", (("[sic] a text",),)),
+        ('[" spaced "]', (("spaced",),)),
+    ],
+)
+def test_an_evidence_cell_is_a_text_or_alternatives_with_all_of_lists(cell, alternatives):
+    assert parse_evidence(cell) == alternatives
+
+
+@pytest.mark.parametrize("cell", ["[]", "[[]]", '[""]', "[1]", '["a", null]', '[["a", " "]]', '[{"a": 1}]'])
+def test_a_json_list_of_anything_but_texts_is_refused(cell):
+    with pytest.raises(ValueError, match="list of texts"):
+        parse_evidence(cell)
+
+
+@pytest.mark.parametrize(
+    ("text", "evidence", "found"),
+    [
+        ("Within 12\n  MINUTES of its start", "within 12 minutes", "Within 12\n  MINUTES"),
+        ("die Straße entlang", "STRASSE", "Straße"),
+        ("the ﬁnal word", "final", "ﬁnal"),
+        ("a\r\nb", "a b", "a\r\nb"),
+    ],
+)
+def test_evidence_is_found_up_to_case_and_white_space_at_its_original_offsets(text, evidence, found):
+    (span,) = occurrences(Document("d", text), evidence)
+    assert text[span.start : span.end] == found
+
+
+def test_evidence_that_stands_verbatim_is_not_sought_in_another_case():
+    assert occurrences(Document("d", "Gate gate GATE"), "gate") == [Span(5, 9)]
+
+
+@pytest.mark.parametrize(("text", "evidence"), [("große", "s"), ("groß e", "S E"), ("o\ufb01 X", "I x"), ("abc", "d"), ("", "a")])
+def test_half_of_a_folded_character_is_no_evidence(text, evidence):
+    assert occurrences(Document("d", text), evidence) == []
+
+
+@given(text=awkward_text, data=st.data())
+@law
+def test_a_found_slice_folds_to_what_was_sought_and_a_slice_of_the_text_is_found(text, data):
+    visible = [i for i, c in enumerate(text) if not c.isspace()]
+    assume(visible)
+    start, end = sorted((data.draw(st.sampled_from(visible)), data.draw(st.sampled_from(visible))))
+    evidence = " \n ".join(text[start : end + 1].split()).upper()
+    needle = folded(evidence)[0].strip()
+    assume(needle == folded(text[start : end + 1])[0].strip())  # upper case of some letters folds to others
+    found = occurrences(Document("d", text), evidence)
+    assert all(folded(text[s.start : s.end])[0].strip() == needle for s in found)
+    assert Span(start, end + 1) in found or any(text[s.start : s.end] == evidence for s in found)
+
+
+def test_repeated_evidence_in_the_expected_section_is_that_section_alone():
+    labelling = label([raw(section="B", document="guide", evidence=(("gate",),))], CORPUS)
+    ((_, question),) = labelling.questions
+    assert [p.span for p in question.evidence.places()] == [Span(34, 38)]
+    assert not any("stands" in w.what for w in labelling.warnings)
+
+
+def test_repeated_evidence_without_a_section_counts_everywhere_with_a_warning():
+    labelling = label([raw(evidence=(("gate",),))], CORPUS)
+    ((_, question),) = labelling.questions
+    assert [a[0].span for a in question.evidence.alternatives] == [Span(18, 22), Span(34, 38)]
+    (warning,) = [w for w in labelling.warnings if w.where.startswith("q.csv")]
+    assert warning.what == "the evidence 'gate' stands 2 times; each counts"
+
+
+def test_alternatives_and_all_of_sets_are_located_in_one_document_or_several():
+    evidence = (("Meet at", "shuts at ten"), ("Hand them in",))
+    ((_, question),) = label([raw(evidence=evidence)], CORPUS).questions
+    placed = [[(p.document_id, p.span.start) for p in a] for a in question.evidence.alternatives]
+    assert placed == [[("guide", 6), ("guide", 39)], [("rules", 6)]]
+
+
+def test_evidence_that_is_nowhere_is_shown_with_the_nearest_text():
+    (fault,) = [f for f in label([raw(evidence=(("The gate closes at ten",),))], CORPUS).faults if f.where.startswith("q.csv")]
+    assert fault.what == "evidence 'The gate closes at ten' is not in any document"
+    assert fault.fix.startswith("nearest text: '")
+    assert "gate shuts at ten" in fault.fix
+    assert "document 'guide'" in fault.fix
+
+
+def test_evidence_of_another_document_than_expected_is_said_to_stand_there():
+    (fault,) = [f for f in label([raw(section="B", evidence=(("Hand them in",),))], CORPUS).faults if f.where.startswith("q.csv")]
+    assert fault.what == "evidence 'Hand them in' is not in document 'guide'"
+    assert fault.fix == "it stands in document 'rules': correct the expected section"
+
+
+def test_nothing_alike_has_no_nearest_text():
+    assert nearest_text([Document("d", "zzzz")], "a question of quite other letters") == ""
+
+
+BAD = [
+    (raw("Q1"), None),
+    (raw("Q1", "Another?"), "question id 'Q1' is used 2 times"),
+    (raw("", "No id?"), "question_id is empty"),
+    (raw("Q3", "Lost?", section="Z"), "unknown section 'Z'"),
+    (raw("Q4", "Which A?", section="A"), "section 'A' exists in several documents (guide, rules)"),
+    (raw("Q5", "In what?", document="atlas"), "unknown document 'atlas'"),
+    (raw("Q6", "Which split?", split="train"), "unknown split 'train'"),
+    (raw("Q7", " "), "the question is empty"),
+    (raw("Q8", "No quote?", evidence=(), section="B"), "section 'B' is expected but there is no evidence"),
+    (raw("Q9", "WHERE?", split="holdout"), "holdout question 'Q9' is also the dev question 'Q1'"),
+    (raw("Q10", "Not there?", evidence=(("quite absent words",),)), "evidence 'quite absent words' is not in any document"),
+]
+
+
+@pytest.mark.parametrize("what", [what for _, what in BAD if what])
+def test_every_fault_of_every_question_is_reported_at_once(what):
+    labelling = label([question for question, _ in BAD], CORPUS)
+    assert what in [f.what for f in labelling.faults]
+    assert all(f.where and f.fix for f in labelling.faults)
+
+
+def test_the_split_test_is_the_holdout_in_any_case():
+    splits = [
+        split
+        for split, _ in label(
+            [raw("Q1", split="test"), raw("Q2", "B?", split=" HoldOut "), raw("Q3", "C?", split="Dev")], CORPUS
+        ).questions
+    ]
+    assert splits == ["holdout", "holdout", "dev"]
+
+
+def test_an_unanswerable_question_is_kept_without_evidence():
+    ((_, question),) = label([raw(evidence=())], CORPUS).questions
+    assert not question.answerable
+
+
+def test_no_answerable_dev_question_is_a_fault_and_few_are_a_warning():
+    assert "no answerable dev questions" in [f.what for f in label([raw(evidence=())], CORPUS).faults]
+    few = label([raw(f"Q{i}", f"Question {i}?") for i in range(10)], CORPUS)
+    assert "only 10 answerable dev questions: one of them moves hit at 1 by 10 points" in [w.what for w in few.warnings]
+    enough = label([raw(f"Q{i}", f"Question {i}?") for i in range(ENOUGH_DEV)], CORPUS)
+    assert not any("answerable dev questions:" in w.what for w in enough.warnings)
+
+
+def test_missing_kinds_of_questions_are_warnings():
+    whats = [w.what for w in label([raw()], CORPUS).warnings]
+    assert "no unanswerable dev questions" in whats
+    assert "no answerable holdout questions" in whats
+
+
+def test_the_section_is_kept_where_it_is_named_and_only_then():
+    ((_, named),) = label([raw(section="B")], CORPUS).questions
+    ((_, unnamed),) = label([raw(document="guide")], CORPUS).questions
+    assert named.expected_section == ("guide", "B")
+    assert unnamed.expected_section is None
+
+
+def test_evidence_across_a_line_break_in_a_document_of_windows_lines_is_found():
+    corpus = one("first line\r\nsecond line")
+    ((_, question),) = label([raw(evidence=(("line second",),))], corpus).questions
+    assert question.evidence.alternatives[0][0].span == Span(6, 18)
