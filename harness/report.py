@@ -16,6 +16,7 @@ from harness.experiment import Experiment
 from harness.lock import now
 from harness.records import TrialResult
 from harness.report_facts import Facts, gather, questions_of
+from harness.report_heat import heat
 from harness.report_misses import CAUSES, misses
 from harness.state import State, write_atomically
 from harness.sweep import resolve_tracking
@@ -76,7 +77,7 @@ def render(facts: Facts, drawn: Sequence[Plot], per_question: bool = True, texts
         facts=facts,
         parts=report_parts,
         plots={plot.file: plot for plot in drawn},
-        heat=report_parts.heat(facts),
+        heat=heat(facts),
         asked={q.question_id: q.text for q in dev} if texts else {},
         misses=misses(questions_of(facts.shown), dev, facts.labelled.corpus, texts) if per_question else [],
         causes=CAUSES,

@@ -11,12 +11,12 @@ from types import SimpleNamespace
 import pytest
 
 import harness
-from harness import report_parts
 from harness.errors import HarnessError, TrackingDown
 from harness.experiment import load
 from harness.records import Corpus, Document, Evidence, Passage, Place, Question, QuestionScore, Span
 from harness.report import render
 from harness.report_facts import gather
+from harness.report_heat import heat
 from harness.report_misses import misses
 
 SECTIONS = """\
@@ -197,7 +197,7 @@ def test_ties_are_called_ties(inn: SimpleNamespace) -> None:
 
 
 def test_the_heat_map_counts_the_settings_that_answer_a_question(inn: SimpleNamespace) -> None:
-    found = report_parts.heat(gather(load(inn.path)))
+    found = heat(gather(load(inn.path)))
     assert {question: first for question, first, _ in found.rows} == {"Q1": 3, "Q2": 0, "Q3": 2}
     assert (found.never, found.flips, found.always) == (("Q2",), ("Q3",), ("Q1",))
     assert "0 of 3" in section(inn.pages["sweep"], "questions")
