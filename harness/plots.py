@@ -1,4 +1,4 @@
-"""Figures from finished trials, drawn without global state; to add one, write a function and a line in `report.PLOTS`."""
+"""Figures from finished trials, drawn without global state; to add one, write a function and an entry in `report._plots`."""
 
 from __future__ import annotations
 

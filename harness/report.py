@@ -1,4 +1,4 @@
-"""Records to one HTML page with its plots; computes nothing. A plot more is a function in `plots` and a line in `_plots`."""
+"""Records to one HTML page with its plots; computes nothing. A plot more is a function in `plots` and an entry in `_plots`."""
 
 from __future__ import annotations
 
