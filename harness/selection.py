@@ -132,7 +132,7 @@ class Finding:
 
 def diagnose(results: Sequence[TrialResult], selected: Selected) -> tuple[Finding, ...]:
     """What a careful reader would notice before trusting the leader."""
-    complete = [t for t in results if t.complete and t.reused_from is None]
+    complete = list({t.point: t for t in results if t.complete}.values())
     questions = [q for q in selected.leader.evaluation.questions if q.answerable] if selected.leader.evaluation else []
     rates = [t.metrics["ceiling"] and t.hits(1) / len(questions) for t in complete]
     found = []
@@ -145,6 +145,11 @@ def diagnose(results: Sequence[TrialResult], selected: Selected) -> tuple[Findin
     if len(selected.tied) > 1:
         what = f"{len(selected.tied)} of {len(complete)} settings tie on the whole key"
         found.append(Finding("tie", what, "take the one that is easiest to run, or label more questions"))
+    near = [t for t in complete if t.trial not in selected.tied and _hits(t) == _hits(selected.leader)]
+    if near:
+        number = len(near) + len(selected.tied)
+        what = f"{number} settings have the leader's hits at 1 and at 3: only the rest of the key sets them apart"
+        found.append(Finding("near tie", what, "take the cheapest to run, or label more questions"))
     others = [t.hits(1) for t in complete if t.trial not in selected.tied]
     if others and selected.leader.hits(1) - max(others) == 1:
         what = "the leader is one question ahead of the next"
@@ -158,3 +163,7 @@ def diagnose(results: Sequence[TrialResult], selected: Selected) -> tuple[Findin
     if share > 0:
         found.append(Finding("truncation", f"the model cuts {share:.1%} of the leader's chunks", "choose a smaller chunk size"))
     return tuple(found)
+
+
+def _hits(trial: TrialResult) -> tuple[int, int]:
+    return trial.hits(1), trial.hits(3)

@@ -23,7 +23,7 @@ from harness.selection import Finding, Selected
 from harness.state import State, StudyFiles
 from harness.suggest import Suggestions, require_storage
 from harness.tokenizers import Ruler
-from harness.tracking import Context, Tracker, require_answer, trial_tables
+from harness.tracking import Context, Tracker, require_answer, trial_tables, without_password
 from harness.version import code_version
 
 
@@ -212,7 +212,7 @@ class _Sweep:
         facts = self.files.read()
         note = self.experiment.question or f"Search for the chunking of '{self.experiment.name}'."
         self.parent = self.tracker.open_parent(facts.get("run_id"), f"sweep {self.name}", self.context, note)
-        self.files.write({**facts, "run_id": self.parent, "tracking_uri": self.tracker.uri})
+        self.files.write({**facts, "run_id": self.parent, "tracking_uri": without_password(self.tracker.uri)})
 
     def _reconcile(self) -> None:
         """Make study and MLflow agree with the result files, and say what an earlier call left undone."""
@@ -354,6 +354,7 @@ def _study_files(experiment: Experiment, labelled: Labelled, embedder: Embedder,
             "identity": identity,
             "embedder": embedder_facts,
             "unit": experiment.unit(embedder),
+            "code_version": code_version(),
             "path": experiment.path.relative_to(experiment.root).as_posix(),
             "experiment_file": experiment.source_text,
         }

@@ -85,7 +85,7 @@ def _answering(uri: str) -> Iterator[None]:
     except (MlflowException, RequestException, SQLAlchemyError, OSError) as error:
         what = f"the MLflow store does not answer ({str(error).splitlines()[0][:300]})"
         fix = "start it or give another with --tracking-uri; results are on disk, and the next call logs what is missing"
-        raise TrackingDown(Fault(_without_password(uri), what, fix)) from error
+        raise TrackingDown(Fault(without_password(uri), what, fix)) from error
 
 
 class Tracker:
@@ -127,7 +127,7 @@ class Tracker:
         if found is None or found.lifecycle_stage == "deleted":
             if not tags:
                 what = f"experiment '{name}' was deleted there"
-                raise TrackingDown(Fault(_without_password(self.uri), what, "restore it, or rename [experiment] name")) from None
+                raise TrackingDown(Fault(without_password(self.uri), what, "restore it, or rename [experiment] name")) from None
             return str(found.experiment_id if found else ""), False
         return str(found.experiment_id), False
 
@@ -346,12 +346,15 @@ class Tracker:
         """The command that shows the runs (None where a server does already) and the link that opens their charts."""
         server = self.uri.startswith(("http://", "https://"))
         order = quote(f"metrics.`{metric}`", safe="")
-        query = f"workflowType=machine_learning&orderByKey={order}&orderByAsc=false&compareRunsMode=CHART"
-        link = f"{self.uri.rstrip('/') if server else UI_ADDRESS}/#/experiments/{self.experiment_id}?{query}"
-        return (None if server else f"mlflow ui --backend-store-uri {_without_password(self.uri)}"), link
+        # Only `/runs` keeps the query, and only a filter shows trials without their parent.
+        trials = quote(f"tags.`{KIND}` = 'trial'", safe="")
+        query = f"workflowType=machine_learning&orderByKey={order}&orderByAsc=false&compareRunsMode=CHART&searchFilter={trials}"
+        link = f"{self.uri.rstrip('/') if server else UI_ADDRESS}/#/experiments/{self.experiment_id}/runs?{query}"
+        return (None if server else f"mlflow ui --backend-store-uri {without_password(self.uri)}"), link
 
 
-def _without_password(uri: str) -> str:
+def without_password(uri: str) -> str:
+    """An address fit to be shown and recorded."""
     head, at, tail = uri.rpartition("@")
     scheme, separator, credentials = head.partition("://")
     return f"{scheme}{separator}{credentials.partition(':')[0]}:***@{tail}" if at and ":" in credentials else uri

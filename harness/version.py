@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -31,3 +32,9 @@ def _git(folder: Path, *arguments: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def environment(*distributions: str) -> dict[str, str]:
+    """What is recorded beside an identity: Python, the platform, and the versions of some distributions."""
+    versions = {name: version(name) for name in distributions}
+    return {"python": platform.python_version(), "platform": platform.platform(), **versions}

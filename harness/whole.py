@@ -9,12 +9,13 @@ from typing import Any, Protocol
 from harness import api
 from harness.audit import Audit
 from harness.audit import as_json as audit_as_json
-from harness.errors import Refused
+from harness.errors import Refused, TrackingDown
 from harness.estimate import Estimate
 from harness.experiment import Experiment
 from harness.holdout import Opened, recorded
 from harness.lock import Locked
 from harness.lock import as_json as lock_as_json
+from harness.state import State
 from harness.sweep import SweepOutcome, Watcher
 
 
@@ -80,8 +81,16 @@ def run_all(path: Path, trials: int | None, tracking_uri: str | None, steps: Ste
     steps.step("audit")
     audited = loaded.audit(tracking_uri)
     steps.step("report")
-    written = loaded.report(tracking_uri=tracking_uri)
+    written = _report(loaded, tracking_uri, steps)
     return Whole(loaded.experiment, estimated, outcome, locked, opened, refusal, audited, written)
+
+
+def _report(loaded: api.LoadedExperiment, tracking_uri: str | None, steps: Steps) -> Path:
+    try:
+        return loaded.report(tracking_uri=tracking_uri)
+    except TrackingDown as error:  # the page is written before it is logged
+        steps.say(str(error))
+        return State(loaded.experiment).report / "index.html"
 
 
 def _open(loaded: api.LoadedExperiment, tracking_uri: str | None, steps: Steps) -> tuple[Opened | None, Refused | None]:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from harness.records import EmbedderIdentity, IntArray, sha256_json
 from harness.tokenizers.words import words
+from harness.version import environment
 
 
 class NoOptions(BaseModel):
@@ -55,7 +56,7 @@ class Tfidf(_Lexical):
             "vectorizer": "TfidfVectorizer",
             **{k: list(v) if isinstance(v, tuple) else v for k, v in self.SETTINGS.items()},
         }
-        return EmbedderIdentity("tfidf", "TF-IDF, word 1-2-grams, English stop words", parts, _library())
+        return EmbedderIdentity("tfidf", "TF-IDF, word 1-2-grams, English stop words", parts, environment("scikit-learn"))
 
     def fit(self, texts: Sequence[str]) -> Tfidf:
         """A copy fitted on the chunks. Raises ValueError when they hold stop words only."""
@@ -89,7 +90,7 @@ class TermFrequency(_Lexical):
 
     @property
     def identity(self) -> EmbedderIdentity:
-        return EmbedderIdentity("term-frequency", "term frequency, [a-z]+", dict(self.SETTINGS), _library())
+        return EmbedderIdentity("term-frequency", "term frequency, [a-z]+", dict(self.SETTINGS), environment("scikit-learn"))
 
     def fit(self, texts: Sequence[str]) -> TermFrequency:
         return self
@@ -103,9 +104,3 @@ class TermFrequency(_Lexical):
         from sklearn.feature_extraction.text import HashingVectorizer
 
         return HashingVectorizer(**self.SETTINGS, n_features=2**31 - 1, norm=None, alternate_sign=False)
-
-
-def _library() -> dict[str, Any]:
-    from importlib.metadata import version
-
-    return {"scikit-learn": version("scikit-learn")}

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from harness.errors import Fault, HarnessError
 from harness.records import EmbedderIdentity, IntArray
+from harness.version import environment
 
 BATCH = 16  # fixed: other batch sizes move vectors by up to 1e-7
 PACKAGE = "package:"
@@ -238,7 +239,7 @@ def _identity(folder: Path, model: Any, options: ModelOptions) -> EmbedderIdenti
         "device": str(model.device),
         "batch_size": BATCH,
         "folder": str(folder),
-        **_versions(),
+        **environment("sentence-transformers", "transformers", "tokenizers", "torch"),
     }
     return EmbedderIdentity("sentence-transformers", name, parts, beside)
 
@@ -274,9 +275,3 @@ def _content_sha256(path: Path) -> str:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _versions() -> dict[str, str]:
-    from importlib.metadata import version
-
-    return {name: version(name) for name in ("sentence-transformers", "transformers", "tokenizers", "torch")}
