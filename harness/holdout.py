@@ -84,8 +84,14 @@ def _refuse_recorded(experiment: Experiment, state: State, labelled: Labelled, t
     if made and record.run_id is None:
         record = _track(experiment, state, labelled, resolve_tracking(experiment, tracking_uri), made, record)
     what = f"it was opened by {claim.claimed_by} at {claim.claimed} for lock {claim.lock_id} of '{claim.experiment}'"
-    fix = "use the recorded result; for another choice collect fresh questions"
+    fix = f"use the recorded result ({_figures(record)}); for another choice collect fresh questions"
     raise Refused(Fault("holdout", what, fix), Opened(record, True).as_json())
+
+
+def _figures(record: HoldoutRecord) -> str:
+    answerable = [q for q in record.evaluation.questions if q.answerable]
+    hits = sum(q.hit_rank == 1 for q in answerable)
+    return f"hit@1 {hits}/{len(answerable)}, {record.verdict['verdict']}"
 
 
 def _track(
@@ -161,7 +167,7 @@ class _Opening:
         """Claim here and in the tracking store. A claim that was never followed by a result may be finished by its lock."""
         digest = self.labelled.holdout.sha256
         user = source_tags(sys.argv[0])["mlflow.user"]
-        mine = Claim(digest, self.lock.lock_id, self.experiment.name, locks.now(), user, socket.gethostname())
+        mine = Claim(digest, self.lock.lock_id, self.experiment.name, locks.now("milliseconds"), user, socket.gethostname())
         held = tracker.claim(self.state.read_claim(digest) or mine)
         if held.lock_id != self.lock.lock_id or held.host != mine.host:
             whose = f"lock {held.lock_id} of '{held.experiment}'"

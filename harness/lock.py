@@ -52,9 +52,9 @@ def as_json(locked: Locked) -> dict[str, Any]:
     }
 
 
-def now() -> str:
-    """The time in UTC, ISO 8601, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def now(timespec: str = "seconds") -> str:
+    """The time in UTC, ISO 8601, to the second unless more is asked for."""
+    return datetime.now(UTC).isoformat(timespec=timespec)
 
 
 def lock(experiment: Experiment, trial: int | None = None, because: str | None = None) -> Locked:
@@ -164,7 +164,7 @@ def _freeze(
         result_sha256=file_sha256(files.result_path(result.trial)),
         run_id=facts.get("run_id"),
         code_version=code_version(),
-        created=now(),
+        created=now("milliseconds"),  # scripts lock twice a second, and the newest lock counts
         created_by=source_tags(sys.argv[0])["mlflow.user"],
     )
 

@@ -72,7 +72,7 @@ class State:
 
     def generations(self) -> list[int]:
         """Numbers of the studies begun under the experiment's name, oldest first."""
-        return sorted(int(p.name) for p in (self.folder / "studies").glob("*") if p.name.isdigit())
+        return sorted(int(p.parent.name) for p in (self.folder / "studies").glob("*/study.json") if p.parent.name.isdigit())
 
     def study(self, generation: int) -> StudyFiles:
         return StudyFiles(self.folder / "studies" / str(generation))

@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,7 +168,10 @@ class Tracker:
 
     def close_orphans(self, parent: str, reason: str) -> int:
         """End child runs that a dead process left open; their results, if any, are logged anew."""
-        orphans = [r for r in self._children(parent) if r.info.status == "RUNNING"]
+        return self._close(self._children(parent), reason)
+
+    def _close(self, runs: Iterable[Run], reason: str) -> int:
+        orphans = [r for r in runs if r.info.status == "RUNNING"]
         with self._answering():
             for run in orphans:
                 self._client.set_tag(run.info.run_id, "harness.closed", reason)
@@ -226,9 +229,11 @@ class Tracker:
     ) -> str:
         """The opened holdout as a run of its own; called again after a crash, it finds the one it logged."""
         kind = f"tags.`{KIND}` = 'holdout' AND tags.`harness.lock_id` = '{lock_id}'"
-        done = [r for r in self._search(kind) if r.info.status == "FINISHED"]
+        found = list(self._search(kind))
+        done = [r for r in found if r.info.status == "FINISHED"]
         if done:
             return str(done[0].info.run_id)
+        self._close(found, "the process that logged it ended before it had")
         tags = {
             KIND: "holdout",
             "harness.lock_id": lock_id,
@@ -326,7 +331,7 @@ class Tracker:
             experiment = self._client.get_experiment_by_name(claim.experiment)
             if experiment is None:
                 return None
-            kind = f"tags.`{KIND}` = 'holdout' AND tags.`harness.lock_id` = '{claim.lock_id}'"
+            kind = f"tags.`{KIND}` = 'holdout' AND tags.`harness.lock_id` = '{claim.lock_id}' AND attributes.status = 'FINISHED'"
             found = self._client.search_runs([experiment.experiment_id], kind, max_results=1)
             return dict(found[0].data.metrics) if found else None
 
