@@ -113,8 +113,10 @@ def choose(questions: Sequence[QuestionScore], rule: str) -> tuple[Choice, GateS
         fix = "choose another trial, or look at the misses first"
         raise HarnessError(Fault("threshold", "no dev question has its evidence in the first chunk, so none can be tuned", fix))
     if not scores.negatives:
-        fix = "add unanswerable dev questions"
-        raise HarnessError(Fault("threshold", "there is no wrong chunk and no unanswerable question, so none can be tuned", fix))
+        fix = "add unanswerable dev questions that the documents come close to"
+        raise HarnessError(
+            Fault("threshold", "no unanswerable question and no wrong first chunk has a score, so none can be tuned", fix)
+        )
     return RULES[rule](scores), scores
 
 

@@ -127,7 +127,7 @@ def test_without_positives_there_is_no_threshold():
 
 
 def test_without_negatives_there_is_no_threshold():
-    with pytest.raises(HarnessError, match="no wrong chunk and no unanswerable question"):
+    with pytest.raises(HarnessError, match="no unanswerable question and no wrong first chunk"):
         threshold.choose(questions([0.5, 0.6]), "gap")
 
 

@@ -1,0 +1,61 @@
+"""What the documentation says, tried."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness import experiment
+from harness.cli import cli
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("experiments/*.md"), *ROOT.glob("data/*/*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_every_relative_link_of_a_page_leads_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)\)", page.read_text("utf-8"))
+    broken = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert broken == []
+
+
+def test_the_readme_s_own_corpus_runs_as_it_stands(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    (block,) = re.findall(r"```text\n(sections\.csv .*?)```", readme, re.DOTALL)
+    file = ""
+    for line in block.splitlines():
+        name, content = line[:16].strip(), line[16:]
+        file = name or file
+        with (tmp_path / file).open("a", encoding="utf-8") as out:
+            out.write(content + "\n")
+    (toml,) = re.findall(r"```toml\n(.*?)```", readme, re.DOTALL)
+    (tmp_path / "mine.toml").write_text(toml, "utf-8")
+    (tmp_path / "pyproject.toml").touch()
+    assert experiment.load(tmp_path / "mine.toml").name == "mine"
+    done = CliRunner().invoke(cli, ["run", str(tmp_path / "mine.toml"), "--trials", "3"], standalone_mode=False)
+    assert done.exception is None, done.output
+    assert done.return_value == 0
+    assert "hit@1 1/1" in done.output
+
+
+def test_the_reference_shows_every_key_of_the_experiment_file_with_its_default() -> None:
+    (block,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "experiment-file.md").read_text("utf-8"), re.DOTALL)
+    uncommented = re.sub(r"^# (?=\w+ = )", "", block, flags=re.MULTILINE)
+    shown = tomllib.loads(re.sub(r'= "\.\.\."', '= "x"', uncommented))
+    for name, field in experiment._File.model_fields.items():
+        if name != "embedder":
+            assert set(shown[name]) == set(field.annotation.model_fields), name  # type: ignore[union-attr]
+    model = experiment.embedders.EMBEDDERS["sentence-transformers"].Options
+    assert set(shown["embedder"]) == {"type", "similarity", *model.model_fields}
+    for section, key in (("search", "trials"), ("search", "seed"), ("scoring", "k"), ("selection", "key"), ("threshold", "rule")):
+        default = experiment._File.model_fields[section].annotation.model_fields[key].default  # type: ignore[union-attr]
+        assert shown[section][key] == default
+
+
+def test_the_command_line_s_verbs_are_all_in_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert [verb for verb in cli.commands if f"harness {verb}" not in readme] == []
