@@ -5,9 +5,10 @@ To add one, add a file and a line in `TOKENIZERS`.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,8 +33,8 @@ TOKENIZERS: dict[str, Callable[[], Tokenizer]] = {
     **{encoding: partial(tiktoken.load, encoding) for encoding in tiktoken.ENCODINGS},
 }
 
-
-UNITS = (*TOKENIZERS, MODEL_TOKENS)
+# A view, so that an entry that is added later is known too.
+UNITS: ChainMap[str, Any] = ChainMap({MODEL_TOKENS: None}, TOKENIZERS)
 
 
 def resolve(name: str, model_tokens: Tokenizer | None, where: str) -> Tokenizer:
