@@ -262,6 +262,11 @@ def _figures(evaluation: Evaluation) -> str:
     return f"hit@1 {_hits(evaluation, 1)}, hit@3 {_hits(evaluation, 3)}, MRR {evaluation.metrics['mrr']:.3f}"
 
 
+def _first_hits(r: TrialResult) -> str:
+    questions = sum(q.answerable for q in r.evaluation.questions) if r.evaluation else 0
+    return f"hit@1 {r.hits(1) / questions:.1%}"
+
+
 class _Bar:
     """A sweep's progress on standard error: a bar in a terminal, a line a trial elsewhere."""
 
@@ -286,11 +291,11 @@ class _Bar:
 
     def trial(self, result: TrialResult, best: TrialResult | None) -> None:
         self.done += 1
-        shown = f"best {best.point}: hit@1 {best.metrics['hit_at_1']:.1%}" if best else "none complete yet"
+        shown = f"best {best.point}: {_first_hits(best)}" if best else "none complete yet"
         if self.task is not None:
             self.progress.update(self.task, completed=self.done, best=shown)
         if not self.console.is_terminal:
-            own = f"hit@1 {result.metrics['hit_at_1']:.1%}" if result.complete else "failed"
+            own = _first_hits(result) if result.complete else "failed"
             self.console.print(Text(f"trial {self.done}/{self.total} {result.point}: {own}; {shown}"))
 
     def say(self, message: str) -> None:
