@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import io
 import os
 import signal
 import sys
@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from harness.cli import cli
+from harness.cli import cli, print_json
 from harness.errors import Fault, HarnessError, Refused
 
 INTERRUPTED = 130
@@ -21,6 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a verb and exit: 0 done, 1 a check did not hold, 2 wrong input, 3 refused by a rule, 130 interrupted."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     signal.signal(signal.SIGTERM, _interrupt)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a console that lacks a letter should not end a sweep
     sys.exit(_run(arguments, "--json" in arguments))
 
 
@@ -51,7 +53,7 @@ def _run(arguments: list[str], as_json: bool) -> int:
 
 def _show(faults: Sequence[Fault], as_json: bool, record: dict[str, Any]) -> None:
     if as_json:
-        print(json.dumps({**record, "errors": [fault.as_json() for fault in faults]}, ensure_ascii=False))
+        print_json({**record, "errors": [fault.as_json() for fault in faults]})
         return
     for fault in faults:
         click.secho("error: ", fg="red", bold=True, nl=False, err=True)

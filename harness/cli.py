@@ -29,6 +29,12 @@ def cli() -> None:
     """
 
 
+def print_json(value: dict[str, Any]) -> None:
+    """One line of JSON, its letters escaped where the stream is not UTF-8."""
+    utf_8 = (sys.stdout.encoding or "utf-8").lower().replace("-", "") == "utf8"
+    print(json.dumps(value, ensure_ascii=not utf_8, default=str))
+
+
 def verb(function: Callable[..., tuple[dict[str, Any], Callable[[], None], int]]) -> Callable[..., int]:
     """A verb returns its JSON, how to print it for people, and its exit code; what libraries print goes to standard error."""
 
@@ -38,7 +44,7 @@ def verb(function: Callable[..., tuple[dict[str, Any], Callable[[], None], int]]
         with contextlib.redirect_stdout(sys.stderr):
             found, show, code = function(*args, **options)
         if as_json:
-            print(json.dumps(found, ensure_ascii=False, default=str))
+            print_json(found)
         else:
             show()
         return code
