@@ -13,7 +13,7 @@ from filelock import Timeout
 
 from harness import lock as locks
 from harness import splitters, threshold
-from harness.embedders import Embedder
+from harness.embedders import Embedder, scoring_fingerprint
 from harness.errors import Fault, HarnessError, Refused
 from harness.experiment import Experiment
 from harness.formats import Labelled
@@ -136,7 +136,6 @@ class _Opening:
         started = time.time()
         questions = self.labelled.holdout.unseal(claim, self.labelled.corpus)
         evaluation = evaluate(chunking, questions, embedder, self.experiment.scoring)
-        locks.refuse_foreign(self.lock, {"scoring function": (self.lock.scoring_fingerprint, evaluation.scoring_fingerprint)})
         tuned = self.lock.threshold
         at = threshold.apply(evaluation.questions, tuned.value)
         verdict = threshold.verdict(tuned.at_threshold, at)
@@ -145,12 +144,14 @@ class _Opening:
         return Opened(_track(self.experiment, self.state, self.labelled, tracker, self.lock, record), False)
 
     def _verify(self) -> tuple[Embedder, Chunking]:
-        """Model, corpus and chunking as locked, before anything is claimed."""
+        """Model, scoring function, corpus and chunking as locked, before anything is claimed."""
         made, labelled = self.lock, self.labelled
         embedder = self.experiment.load_embedder()
         point = Point(made.params["splitter"], made.params["chunk_size"], made.params["overlap_ratio"])
         ruler = self.experiment.ruler(labelled, embedder)
         chunking = splitters.chunk(labelled.corpus, point, ruler)
+        fitted = embedder.fit([chunking.text(c) for c in range(len(chunking))])
+        scoring = scoring_fingerprint(fitted, self.experiment.similarity)
         locks.refuse_foreign(
             made,
             {
@@ -158,6 +159,7 @@ class _Opening:
                 "similarity": (made.similarity, self.experiment.similarity),
                 "corpus": (made.corpus_sha256, labelled.corpus.sha256),
                 "chunking": (made.chunking_sha256, chunking.sha256),
+                "scoring function": (made.scoring_fingerprint, scoring),
                 "holdout": (made.holdout_sha256, labelled.holdout.sha256),
             },
         )
