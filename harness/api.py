@@ -152,7 +152,7 @@ def chunks(corpus: Corpus, point: Point, unit: str | None = None, embedder: Embe
 def inspect(chunking: Chunking, question: str, embedder: Embedder, similarity: str, most: int = 10) -> tuple[Passage, ...]:
     """Ranked chunks of one question, at most so many; empty when nothing has a similarity above zero."""
     ranking.resolve(similarity, embedder.similarities, "--similarity")
-    texts = [chunking.text(c) for c in range(len(chunking))]
+    texts = chunking.texts()
     fitted = embedder.fit(texts)
     (row,) = ranking.SIMILARITIES[similarity](fitted.embed([question], "query"), fitted.embed(texts, "document"))
     ranked = ranking.rank(row)

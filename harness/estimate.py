@@ -102,7 +102,7 @@ def _measure(
     if embedder.max_tokens is None:
         tokens, truncated = round(float(chunking.size.sum()) * per_unit), 0.0
     else:
-        read, cut = read_tokens([chunking.text(c) for c in range(len(chunking))], embedder)
+        read, cut = read_tokens(chunking.texts(), embedder)
         tokens, truncated = int(read.sum()), len(cut) / len(chunking)
     return PointEstimate(
         point,

@@ -150,7 +150,7 @@ class _Opening:
         point = Point(made.params["splitter"], made.params["chunk_size"], made.params["overlap_ratio"])
         ruler = self.experiment.ruler(labelled, embedder)
         chunking = splitters.chunk(labelled.corpus, point, ruler)
-        fitted = embedder.fit([chunking.text(c) for c in range(len(chunking))])
+        fitted = embedder.fit(chunking.texts())
         scoring = scoring_fingerprint(fitted, self.experiment.similarity)
         locks.refuse_foreign(
             made,

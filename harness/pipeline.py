@@ -60,7 +60,7 @@ def evaluate(
     `deadline` is a time.monotonic() value; raises TrialTimeout once it has passed.
     """
     clock = _Clock(deadline)
-    texts = [chunking.text(c) for c in range(len(chunking))]
+    texts = chunking.texts()
     with clock.timed("fit"):
         fitted = embedder.fit(texts)
     with clock.timed("embed"):

@@ -215,6 +215,10 @@ class Chunking:
     def text(self, chunk: int) -> str:
         return self.document_of(chunk).text[int(self.start[chunk]) : int(self.end[chunk])]
 
+    def texts(self) -> list[str]:
+        """The text of every chunk, in order."""
+        return [self.text(c) for c in range(len(self))]
+
     def section_ids(self, chunk: int) -> tuple[str, ...]:
         return self.document_of(chunk).section_ids(self.span(chunk))
 

@@ -259,7 +259,7 @@ class _Sweep:
 
     def _refuse_truncation(self, point: Point, chunking: Chunking) -> None:
         if self.experiment.search.truncation == "refuse":
-            _, cut = read_tokens([chunking.text(c) for c in range(len(chunking))], self.embedder)
+            _, cut = read_tokens(chunking.texts(), self.embedder)
             if len(cut):
                 what = f"infeasible: the model would cut {len(cut)} of {len(chunking)} chunks"
                 raise HarnessError(Fault(str(point), what, 'use smaller chunks, or truncation = "warn"'))
