@@ -77,7 +77,6 @@ def _measured_windows(atoms: IntArray, units: IntArray, size: int, overlap: int)
         windows.append((int(starts[first]), int(ends[last - 1])))
         if last >= n:
             break
-        # Without overlap not even an atom that holds no unit is repeated.
-        back = int(np.searchsorted(over, begun[last - 1] - overlap, side="left")) if overlap else last
+        back = int(np.searchsorted(over, begun[last - 1] - overlap, side="left"))
         first = min(max(back, first + 1), last)
     return as_offsets(windows)

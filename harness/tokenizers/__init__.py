@@ -23,7 +23,10 @@ class Tokenizer(Protocol):
     """Cuts a text into units."""
 
     def __call__(self, text: str, /) -> IntArray:
-        """Offsets, shape (units, 2), half-open characters, starts ascending; units that share a character repeat it."""
+        """Offsets, shape (units, 2), half-open characters, starts ascending; units that share a character repeat it.
+
+        Together they cover every visible character, lest a chunk lose one.
+        """
         ...
 
 
