@@ -59,7 +59,7 @@ def test_the_test_models_weights_are_the_published_ones(minilm):
 def test_the_same_model_in_another_folder_has_the_same_fingerprint_also_with_its_json_saved_anew(minilm, copied):
     folder = copied()
     config = json.loads((folder / "config.json").read_text("utf-8"))
-    again = {"transformers_version": "99.0", "_name_or_path": "elsewhere", **dict(reversed(config.items()))}
+    again = {**dict(reversed(config.items())), "transformers_version": "99.0", "_name_or_path": "elsewhere"}
     rewrite(folder / "config.json", json.dumps(again, indent=8).encode())
     (folder / "README.md").unlink()
     copy = load(folder)
@@ -210,6 +210,8 @@ def test_tfidf_learns_from_chunks_and_its_state_is_theirs_and_stable():
     chunks = ["the gate shuts at ten", "the attic opens at noon"]
     plain = Tfidf.load(NoOptions())
     fitted, again, other = plain.fit(chunks), plain.fit(list(chunks)), plain.fit([*chunks, "a lamp"])
+    reweighed = plain.fit(["gate lamp", "lamp"]).fitted_state, plain.fit(["gate lamp", "gate lamp"]).fitted_state
+    assert reweighed[0] != reweighed[1]  # the same vocabulary
     assert plain.fitted_state is None
     assert fitted.fitted_state == again.fitted_state != other.fitted_state
     assert fitted.identity.fingerprint == other.identity.fingerprint == plain.identity.fingerprint

@@ -56,6 +56,14 @@ def test_an_answer_beyond_what_the_model_reads_is_truncated():
     assert (score.hit_rank, score.cause, found.metrics["truncated_share"]) == (2, "truncated", 0.5)
 
 
+def test_an_answer_that_the_model_reads_the_beginning_of_is_truncated():
+    corpus = one("gate the answer and more")
+    chunking = chunked(corpus, (0, 0, 4), (0, 0, 24))
+    question = ask("gate", place(corpus["d"], "the answer"))
+    (score,) = evaluate(chunking, [question], Keywords("gate", max_tokens=2), COSINE).questions
+    assert (score.hit_rank, score.cause) == (2, "truncated")
+
+
 def test_an_answer_within_what_the_model_reads_of_a_truncated_chunk_is_outranked():
     corpus = one("gate the answer. and so on and on")
     question = ask("gate", place(corpus["d"], "the answer"))
@@ -120,7 +128,7 @@ def test_without_answerable_questions_quality_is_absent_not_zero():
 
 
 def test_context_at_3_is_the_mean_size_of_the_first_three_chunks_over_answerable_questions():
-    corpus = one("gate a b c gate d e attic attic f g h")
+    corpus = one("gate a b c gate d e attic attic f g h gate i j k")
     questions = [ask("gate", place(corpus["d"], "a b"), question_id="1"), ask("zoo", place(corpus["d"], "d e"), question_id="2")]
     found = evaluate(in_words(corpus, 4), [*questions, ask("attic")], Keywords("gate", "attic"), COSINE)
     first, nothing, _ = found.questions

@@ -54,6 +54,10 @@ def test_a_full_tie_goes_to_the_smaller_point_and_is_reported():
     assert (numbers(found), found.tied, found.complete, found.of) == ((1, 1), (0, 1), 3, 4)
 
 
+def test_a_full_tie_goes_to_the_smaller_point_in_whichever_order_they_were_tried():
+    assert numbers(select([trial(0, size=40), trial(1, size=80)], Selection())) == (0, 0)
+
+
 def test_an_undefined_part_of_the_key_is_the_worst():
     assert key_values(trial(0), ["hit_at_1", "mrr", "-index_ratio"]) == (0.5, float("-inf"), -1.0)
 

@@ -13,6 +13,7 @@ from harness.space import Choices, Range, Space
 
 def test_a_range_with_steps_has_both_ends_without_floating_dust():
     assert Range(0.0, 0.4, 0.05).grid() == (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
+    assert Range(0.0, 0.3, 0.1).grid() == (0.0, 0.1, 0.2, 0.3)
     assert Range(10, 20, 4).grid() == (10, 14, 18)
     assert all(isinstance(v, int) for v in Range(10, 20, 4).grid())
 

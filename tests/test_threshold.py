@@ -168,6 +168,8 @@ def outcomes(correct, answerable, false_answer, unanswerable):
     ("dev", "holdout", "word"),
     [
         (outcomes(32, 40, 2, 20), outcomes(20, 25, 1, 20), "verified"),
+        (outcomes(20, 40, 2, 20), outcomes(25, 25, 1, 20), "verified"),
+        (outcomes(32, 40, 10, 20), outcomes(20, 25, 0, 20), "verified"),
         (outcomes(32, 40, 2, 20), outcomes(10, 25, 1, 20), "not verified"),
         (outcomes(32, 40, 2, 20), outcomes(20, 25, 8, 20), "not verified"),
         (outcomes(32, 40, 2, 20), outcomes(2, 12, 1, 20), "not verified"),
