@@ -179,7 +179,7 @@ def to_toml(made: Lock) -> str:
     """The small file to check in: the number beside the model and scoring function that it was tuned against."""
     tuned, dev = made.threshold, made.threshold.at_threshold
     p = made.params
-    proxy = "no unanswerable questions: tuned against each question's best wrong chunk" if tuned.proxy else "dev questions"
+    proxy = "a proxy, each dev question's best wrong chunk: no unanswerable one has a score" if tuned.proxy else "dev questions"
     return f"""\
 # The threshold of '{made.experiment}', and the only model and scoring function that it is a number of.
 # With another model, another similarity or other prompts it means nothing: tune a new one.

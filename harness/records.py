@@ -345,7 +345,7 @@ class Threshold:
     value: float
     rule: str
     how: str  # which branch of the rule set the value, in words
-    proxy: bool  # no unanswerable questions: negatives are each question's best wrong chunk
+    proxy: bool  # no unanswerable question has a score: negatives are each question's best wrong chunk
     embedder: str
     embedder_fingerprint: str
     scoring_fingerprint: str

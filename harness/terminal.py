@@ -179,7 +179,7 @@ def show_lock(locked: Locked) -> None:
         out().print(Text(f"chosen by hand because: {made.because}"))
     out().print(Text(f"threshold {tuned.value} (rule {tuned.rule}; {tuned.how})"))
     if tuned.proxy:
-        out().print(Text("no unanswerable dev questions: best wrong chunks stand for them, a proxy", style="yellow"))
+        out().print(Text("no unanswerable dev question has a score: best wrong chunks stand for them, a proxy", style="yellow"))
     out().print(Text(f"of {tuned.embedder}, {tuned.similarity}; model fingerprint {tuned.embedder_fingerprint[:16]}…"))
     out().print(Text(f"to check in: {locked.path}"))
 

@@ -26,11 +26,8 @@ class GateScores:
     wrong: tuple[float, ...]  # answerable, and it does not
     unanswerable: tuple[float, ...]
     best_wrong: tuple[float, ...]  # each answerable question's best chunk without the evidence
-
-    @property
-    def proxy(self) -> bool:
-        """Without unanswerable questions, best wrong chunks stand for what should be rejected."""
-        return not self.unanswerable
+    proxy: bool  # nothing that should be rejected has a score, or no question is unanswerable: best wrong chunks stand in
+    silent: int  # negatives that retrieved nothing: rejected at any threshold
 
     @property
     def negatives(self) -> tuple[float, ...]:
@@ -55,11 +52,14 @@ def gate_scores(questions: Sequence[QuestionScore]) -> GateScores:
     def first(wanted: Callable[[QuestionScore], bool]) -> tuple[float, ...]:
         return tuple(q.first_score for q in questions if wanted(q) and q.first_score is not None)
 
+    wrong, unanswerable = first(lambda q: q.answerable and not q.positive), first(lambda q: not q.answerable)
     return GateScores(
         positives=first(lambda q: q.positive),
-        wrong=first(lambda q: q.answerable and not q.positive),
-        unanswerable=first(lambda q: not q.answerable),
+        wrong=wrong,
+        unanswerable=unanswerable,
         best_wrong=tuple(q.best_wrong_score for q in questions if q.answerable and q.best_wrong_score is not None),
+        proxy=all(q.answerable for q in questions) or not (wrong or unanswerable),
+        silent=sum(not q.positive and q.first_score is None for q in questions),
     )
 
 
@@ -71,13 +71,17 @@ def gap(scores: GateScores) -> Choice:
             _between(low, high),
             f"middle of the gap between {low:.6f} (highest negative) and {high:.6f} (lowest positive)",
         )
-    below, above, accuracy = _best_balanced_accuracy(scores)
     overlap = sum(high <= n for n in scores.negatives) + sum(p <= low for p in scores.positives)
-    how = (
-        f"no gap: {overlap} of {len(scores.positives) + len(scores.negatives)} scores overlap; best balanced accuracy "
-        f"{accuracy:.3f}, the same from above {below:.6f} up to {above:.6f}: the middle"
+    begin = f"no gap: {overlap} of {len(scores.positives) + len(scores.negatives)} scores overlap"
+    best = _best_balanced_accuracy(scores)
+    if best is None:
+        lowest = min(*scores.positives, *scores.negatives)
+        return Choice(lowest, f"{begin}; no threshold does better than answering everything: the lowest score, {lowest:.6f}")
+    below, above, accuracy = best
+    return Choice(
+        _between(below, above),
+        f"{begin}; best balanced accuracy {accuracy:.3f}, the same from above {below:.6f} up to {above:.6f}: the middle",
     )
-    return Choice(_between(below, above), how)
 
 
 def _between(low: float, high: float) -> float:
@@ -85,20 +89,21 @@ def _between(low: float, high: float) -> float:
     return round((low + high) / 2, 7)
 
 
-def _best_balanced_accuracy(scores: GateScores) -> tuple[float, float, float]:
-    """The widest interval (below, above] of thresholds that answer alike and best, and its balanced accuracy."""
+def _best_balanced_accuracy(scores: GateScores) -> tuple[float, float, float] | None:
+    """The widest interval (below, above] of thresholds that answer alike and best, and its balanced accuracy; None when
+    answering everything is as good."""
     from sklearn.metrics import confusion_matrix_at_thresholds
 
     truth = [1] * len(scores.positives) + [0] * len(scores.negatives)
     tn, _, _, tp, at = confusion_matrix_at_thresholds(truth, [*scores.positives, *scores.negatives])
-    accuracy = (tp / len(scores.positives) + tn / len(scores.negatives)) / 2
+    silent = 0 if scores.proxy else scores.silent
+    accuracy = (tp / len(scores.positives) + (tn + silent) / (len(scores.negatives) + silent)) / 2
     levels = sorted((float(t), float(a)) for t, a in zip(at, accuracy, strict=True) if np.isfinite(t))
     # A threshold above one score and up to the next answers alike; the lowest answers everything and is no gate.
     intervals = [(below, above, a) for (below, _), (above, a) in pairwise(levels)]
-    best = max((a for *_, a in intervals), default=0.5)
-    if best <= 0.5:
-        fix = "look at the retriever and the labels first"
-        raise HarnessError(Fault("threshold", "no threshold does better than answering everything", fix))
+    best = max((a for *_, a in intervals), default=0.0)
+    if best <= levels[0][1]:
+        return None
     plateau = [i for i in intervals if np.isclose(i[2], best)]
     return max(plateau, key=lambda i: (i[1] - i[0], i[1]))
 
@@ -114,9 +119,7 @@ def choose(questions: Sequence[QuestionScore], rule: str) -> tuple[Choice, GateS
         raise HarnessError(Fault("threshold", "no dev question has its evidence in the first chunk, so none can be tuned", fix))
     if not scores.negatives:
         fix = "add unanswerable dev questions that the documents come close to"
-        raise HarnessError(
-            Fault("threshold", "no unanswerable question and no wrong first chunk has a score, so none can be tuned", fix)
-        )
+        raise HarnessError(Fault("threshold", "no question retrieves a wrong chunk, so none can be tuned", fix))
     return RULES[rule](scores), scores
 
 

@@ -105,13 +105,26 @@ def test_every_missing_column_is_named(write):
 
 @pytest.mark.parametrize(
     ("row", "cells"),
-    [("a,A3,Torn,half, a row\n", 5), ("a,A3\n", 2), ('a,A3,"never closed\n', 3)],
-    ids=["long", "short", "open quote"],
+    [("a,A3,Torn,half, a row\n", 5), ("a,A3\n", 2)],
+    ids=["long", "short"],
 )
 def test_a_torn_row_is_named_with_its_line(write, row, cells):
     (fault,) = faults_of(write(SECTIONS + row))
     assert fault.where.endswith("sections.csv line 5")
     assert fault.what == f"{cells} cells where the header names 4"
+
+
+@pytest.mark.parametrize("row", ['a,A3,"never closed\n', 'a,A3,"half" quoted,text\n'])
+def test_a_quote_that_is_out_of_place_is_named_with_its_line(write, row):
+    (fault,) = faults_of(write(SECTIONS + row))
+    assert fault.where.endswith("sections.csv line 5")
+    assert fault.what.startswith("not CSV")
+
+
+def test_blank_lines_and_cells_of_several_lines_do_not_shift_the_line_of_a_fault(write):
+    sections = 'document_id,section_id,heading,text\n\na,A1,Open,"Two\n\nparagraphs\n"\n\na,A2\n'
+    (fault,) = faults_of(write(sections))
+    assert fault.where.endswith("sections.csv line 8")
 
 
 @pytest.mark.parametrize("sections", ["document_id,section_id,heading,text\n", "document_id,section_id,heading,text\nd,S,,\n"])

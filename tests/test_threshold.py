@@ -55,11 +55,11 @@ def test_the_threshold_is_the_middle_of_the_widest_stretch_of_best_balanced_accu
         stretches.setdefault(answered, []).append(value)
     accuracy = {n: balanced_accuracy(positives, negatives, values[0]) for n, values in stretches.items()}
     best = max(accuracy.values(), default=0.5)
-    if best <= 0.5:
-        with pytest.raises(HarnessError, match="no threshold does better than answering everything"):
-            threshold.choose(questions(positives, (), negatives), "gap")
-        return
     choice, _ = threshold.choose(questions(positives, (), negatives), "gap")
+    if best <= 0.5:
+        assert choice.value == min(everything)
+        assert "no threshold does better than answering everything" in choice.how
+        return
     assert balanced_accuracy(positives, negatives, choice.value) == pytest.approx(best)
     widest = max(len(stretches[n]) for n in stretches if accuracy[n] == pytest.approx(best))
     (mine,) = [values for values in stretches.values() if values[0] - 0.006 < choice.value <= values[-1]]
@@ -71,15 +71,14 @@ def test_the_threshold_is_the_middle_of_the_widest_stretch_of_best_balanced_accu
 @law
 def test_what_the_threshold_says_of_itself_is_what_it_does(positives, negatives):
     asked = questions(positives, (), negatives)
-    try:
-        choice, _ = threshold.choose(asked, "gap")
-    except HarnessError:
-        return
+    choice, _ = threshold.choose(asked, "gap")
     at = threshold.apply(asked, choice.value)
     assert at["correct"] == sum(p >= choice.value for p in positives)
     assert at["false_answer"] == sum(n >= choice.value for n in negatives)
     assert sum(at[name] for name in threshold.OUTCOMES) == len(asked)
-    if "balanced accuracy" in choice.how:
+    if "answering everything" in choice.how:
+        assert (at["correct"], at["false_answer"]) == (len(positives), len(negatives))
+    elif "balanced accuracy" in choice.how:
         claimed = float(choice.how.split("balanced accuracy ")[1].split(",")[0])
         assert balanced_accuracy(positives, negatives, choice.value) == pytest.approx(claimed, abs=0.0006)
     else:
@@ -127,7 +126,7 @@ def test_without_positives_there_is_no_threshold():
 
 
 def test_without_negatives_there_is_no_threshold():
-    with pytest.raises(HarnessError, match="no unanswerable question and no wrong first chunk"):
+    with pytest.raises(HarnessError, match="no question retrieves a wrong chunk"):
         threshold.choose(questions([0.5, 0.6]), "gap")
 
 
@@ -146,6 +145,23 @@ def test_without_unanswerable_questions_each_questions_best_wrong_chunk_stands_f
 def test_questions_that_retrieved_nothing_have_no_score_to_tune_on():
     scores = threshold.gate_scores([scored(None, "wrong"), scored(None, "unanswerable"), scored(0.5)])
     assert (scores.positives, scores.wrong, scores.unanswerable) == ((0.5,), (), ())
+
+
+def test_negatives_that_retrieve_nothing_are_rejected_at_any_threshold_and_weigh_in_the_balance():
+    asked = questions([0.3, 0.5, 0.8], (), [0.4, 0.7])
+    strict, _ = threshold.choose(asked, "gap")
+    assert strict.value == 0.75  # both negatives rejected, for two positives
+    lenient, scores = threshold.choose([*asked, *(scored(None, "unanswerable") for _ in range(8))], "gap")
+    assert scores.silent == 8
+    assert lenient.value == 0.3  # of ten negatives, two are not worth two of three positives
+    assert "no threshold does better than answering everything" in lenient.how
+
+
+def test_unanswerable_questions_that_retrieve_nothing_are_still_no_reason_for_a_proxy():
+    asked = [*questions([0.9], [0.4], []), scored(None, "unanswerable")]
+    choice, scores = threshold.choose(asked, "gap")
+    assert not scores.proxy
+    assert choice.value == 0.65
 
 
 def test_distributions_are_kept_by_class():

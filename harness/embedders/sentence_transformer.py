@@ -24,10 +24,11 @@ PACKAGE = "package:"
 KEPT_QUERIES = 100_000
 
 WEIGHTS = (".safetensors", ".bin")
-READ_AT_LOAD = (*WEIGHTS, ".json", ".txt", ".model")
+READ_AT_LOAD = (*WEIGHTS, ".json", ".model")
+VOCABULARIES = ("vocab.txt", "merges.txt")
 # Written by tools about themselves; no vector depends on them.
 NOT_IDENTITY_KEYS = {"_name_or_path", "name_or_path", "transformers_version", "torch_dtype", "__version__", "use_cache"}
-NOT_IDENTITY_FILES = {"data_config.json", "requirements.txt", "eval_results.json"}
+NOT_IDENTITY_FILES = {"data_config.json", "eval_results.json"}
 
 
 class ModelOptions(BaseModel):
@@ -254,12 +255,12 @@ def _model_files(folder: Path) -> list[Path]:
         for f in folders
         if f.is_dir()
         for p in f.iterdir()
-        if p.is_file() and p.suffix in READ_AT_LOAD and p.name not in NOT_IDENTITY_FILES
+        if p.is_file() and (p.suffix in READ_AT_LOAD or p.name in VOCABULARIES) and p.name not in NOT_IDENTITY_FILES
     ]
     if any(p.suffix == ".safetensors" for p in files):
         files = [p for p in files if p.suffix != ".bin"]
     if any(p.name == "tokenizer.json" for p in files):
-        files = [p for p in files if p.name not in ("vocab.txt", "merges.txt", "vocab.json")]
+        files = [p for p in files if p.name not in (*VOCABULARIES, "vocab.json")]
     return sorted(files)
 
 

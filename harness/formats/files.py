@@ -14,7 +14,7 @@ csv.field_size_limit(2**31 - 1)  # a section may be longer than the module's def
 
 def read_rows(path: Path, encoding: str, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
     """Rows of a CSV with their place (`file line N`). Raises HarnessError for a missing column or a torn row."""
-    reader = csv.DictReader(io.StringIO(read_text(path, encoding), newline=""))
+    reader = csv.DictReader(io.StringIO(read_text(path, encoding), newline=""), strict=True)
     missing = [c for c in columns if c not in (reader.fieldnames or ())]
     if missing:
         has = ", ".join(reader.fieldnames or ()) or "none"
@@ -38,7 +38,9 @@ def read_rows(path: Path, encoding: str, columns: tuple[str, ...]) -> Iterator[t
             raise HarnessError(
                 Fault(f"{path} line {line}", f"not CSV ({error})", "quote cells that hold commas, quotes or line breaks")
             ) from error
-        where = f"{path} line {line}"
+        # The line that the row begins on: the reader has gone on to its last, and skips blank lines.
+        inside = sum(str(cell).count("\n") for cell in row.values())
+        where = f"{path} line {reader.line_num - inside}"
         if None in row or None in row.values():
             cells = sum(v is not None for v in row.values()) + len(row.get(None) or ()) - (None in row)
             what = f"{cells} cells where the header names {len(reader.fieldnames or ())}"

@@ -62,7 +62,7 @@ def chunk(corpus: Corpus, point: Point, ruler: Ruler) -> Chunking:
     spans = [splitter.split(d, point.chunk_size, point.overlap, ruler) for d in corpus.documents]
     sizes = [ruler.sizes(d, s) for d, s in zip(corpus.documents, spans, strict=True)]
     together = np.concatenate(spans)
-    if not len(together):
+    if not len(together) or not ruler.source_units:
         raise HarnessError(Fault("corpus", "no document has any text to cut", "add documents with text"))
     return Chunking(
         corpus=corpus,
