@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from harness import experiment
+from harness import experiment, experiment_file
 from harness.cli import cli
 
 ROOT = Path(__file__).parent.parent
@@ -46,13 +46,13 @@ def test_the_reference_shows_every_key_of_the_experiment_file_with_its_default()
     (block,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "experiment-file.md").read_text("utf-8"), re.DOTALL)
     uncommented = re.sub(r"^# (?=\w+ = )", "", block, flags=re.MULTILINE)
     shown = tomllib.loads(re.sub(r'= "\.\.\."', '= "x"', uncommented))
-    for name, field in experiment._File.model_fields.items():
+    for name, field in experiment_file.File.model_fields.items():
         if name != "embedder":
             assert set(shown[name]) == set(field.annotation.model_fields), name  # type: ignore[union-attr]
     model = experiment.embedders.EMBEDDERS["sentence-transformers"].Options
     assert set(shown["embedder"]) == {"type", "similarity", *model.model_fields}
     for section, key in (("search", "trials"), ("search", "seed"), ("scoring", "k"), ("selection", "key"), ("threshold", "rule")):
-        default = experiment._File.model_fields[section].annotation.model_fields[key].default  # type: ignore[union-attr]
+        default = experiment_file.File.model_fields[section].annotation.model_fields[key].default  # type: ignore[union-attr]
         assert shown[section][key] == default
 
 
