@@ -46,7 +46,9 @@ def read_record(path: Path, kind: type[T]) -> T:
         return TypeAdapter(kind).validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
         fix = "restore it from a backup, or delete it if its content may be computed again"
-        raise HarnessError(Fault(str(path), f"not a readable {kind.__name__} ({str(error).splitlines()[0]})", fix)) from error
+        raise HarnessError(
+            Fault(str(path), f"not a readable {getattr(kind, '__name__', 'record')} ({str(error).splitlines()[0]})", fix)
+        ) from error
 
 
 class State:
@@ -132,7 +134,7 @@ class StudyFiles:
     def read(self) -> dict[str, Any]:
         """Identity, embedder, unit, parent run; empty before the study has begun."""
         path = self.folder / "study.json"
-        return json.loads(path.read_text("utf-8")) if path.exists() else {}
+        return read_record(path, dict[str, Any]) if path.exists() else {}
 
     def write(self, facts: Mapping[str, Any]) -> None:
         write_atomically(self.folder / "study.json", json.dumps(facts, indent=1, ensure_ascii=False, sort_keys=True) + "\n")

@@ -31,6 +31,7 @@ DEFAULTS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
+SERVERS = ("http://", "https://")
 UI_ADDRESS = "http://127.0.0.1:5000"
 DIGEST_LIMIT = 36  # characters that MLflow keeps of a dataset's digest
 KIND = "harness.kind"
@@ -63,7 +64,24 @@ def require_answer(uri: str) -> None:
     with _answering(uri):
         from mlflow import MlflowClient
 
+        if not uri.startswith(SERVERS) and "://" in uri:
+            _connect(uri)
         MlflowClient(tracking_uri=uri).search_experiments(max_results=1)
+
+
+def _connect(uri: str) -> None:
+    """Raises at once where MLflow would try a database that does not answer for minutes; other kinds of address pass."""
+    from sqlalchemy import create_engine
+    from sqlalchemy.exc import NoSuchModuleError
+
+    try:
+        engine = create_engine(uri)
+    except (NoSuchModuleError, ImportError):
+        return
+    try:
+        engine.connect().close()
+    finally:
+        engine.dispose()
 
 
 def _set_defaults() -> None:
@@ -97,7 +115,7 @@ class Tracker:
         self.uri = uri
         self.experiment = experiment
         # A database without a server keeps its artifacts in the project; a server has a place of its own.
-        self._artifacts = None if uri.startswith(("http://", "https://")) else (artifacts / experiment).as_uri()
+        self._artifacts = None if uri.startswith(SERVERS) else (artifacts / experiment).as_uri()
         self._given_run = os.environ.pop("MLFLOW_RUN_ID", None)  # by `mlflow run`; no child may resume it
         with self._answering():
             from mlflow import MlflowClient
@@ -349,7 +367,7 @@ class Tracker:
 
     def ui(self, metric: str = "dev/hit_at_1") -> tuple[str | None, str]:
         """The command that shows the runs (None where a server does already) and the link that opens their charts."""
-        server = self.uri.startswith(("http://", "https://"))
+        server = self.uri.startswith(SERVERS)
         order = quote(f"metrics.`{metric}`", safe="")
         # Only `/runs` keeps the query, and only a filter shows trials without their parent.
         trials = quote(f"tags.`{KIND}` = 'trial'", safe="")

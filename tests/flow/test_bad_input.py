@@ -112,6 +112,10 @@ CASES = [
         ("sweep", "run"), ("--tracking-uri", f"http://127.0.0.1:{NOBODY}"),
     ),
     Bad(
+        "a database of MLflow that does not answer", lambda p: None, "postgresql+psycopg://someone:***@", "does not answer", "--tracking-uri",
+        ("sweep", "run"), ("--tracking-uri", f"postgresql+psycopg://someone:secret@127.0.0.1:{NOBODY}/mlflow"),
+    ),
+    Bad(
         "PostgreSQL that does not answer", lambda p: None, "--storage", "can't be used", "check the address",
         ("sweep",), ("--storage", f"postgresql+psycopg://someone:secret@127.0.0.1:{NOBODY}/studies"),
     ),

@@ -201,6 +201,15 @@ def test_a_torn_result_file_is_named_with_the_way_out(swept: Project) -> None:
     assert len(swept.results()) == 4
 
 
+@pytest.mark.parametrize("verb", ["sweep", "lock"])
+def test_a_torn_study_file_is_named_with_the_way_out(swept: Project, verb: str) -> None:
+    torn = swept.state / "small" / "studies" / "1" / "study.json"
+    torn.write_text("{")
+    (error,) = swept.refused(verb, code=2)["errors"]
+    assert str(torn) in error["where"]
+    assert "restore it" in error["fix"]
+
+
 def test_a_second_sweep_at_the_same_time_is_refused_and_the_first_goes_on(project: Project) -> None:
     project.configure(search=MANY)
     first = project.start("sweep", "exp.toml", "--json")
