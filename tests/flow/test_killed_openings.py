@@ -11,18 +11,15 @@ from flow_project import Project
 STEPS = {
     "before the claim": ("harness.tracking", "Tracker", "claim", True),
     "after the claim in MLflow": ("harness.tracking", "Tracker", "claim", False),
-    "before the claim on disk": ("harness.state", "State", "write_claim", True),
     "after the claim on disk": ("harness.state", "State", "write_claim", False),
     "after the questions are read": ("harness.formats", "SealedHoldout", "unseal", False),
     "before the record": ("harness.state", "State", "write_holdout", True),
     "after the record": ("harness.state", "State", "write_holdout", False),
-    "before its run": ("harness.tracking", "Tracker", "log_holdout", True),
     "in the middle of its run": ("harness.tracking", "Tracker", "_datasets", True),
     "after its run": ("harness.tracking", "Tracker", "log_holdout", False),
 }
 CLAIMED_UNRECORDED = (
     "after the claim in MLflow",
-    "before the claim on disk",
     "after the claim on disk",
     "after the questions are read",
     "before the record",
@@ -49,7 +46,7 @@ def die(project: Project, step: str) -> None:
 @pytest.mark.parametrize("step", STEPS)
 def test_a_killed_opening_is_finished_by_the_next_call_with_one_claim_one_record_and_one_run(locked: Project, step: str) -> None:
     die(locked, step)
-    recorded = step in ("after the record", "before its run", "in the middle of its run", "after its run")
+    recorded = step in ("after the record", "in the middle of its run", "after its run")
 
     first = locked.run("holdout", "exp.toml", "--json")
     second = locked.run("holdout", "exp.toml", "--json")
@@ -70,7 +67,7 @@ def test_a_killed_opening_is_finished_by_the_next_call_with_one_claim_one_record
     assert locked.ok("audit")["findings"] == []
 
 
-@pytest.mark.parametrize("step", ["after the claim in MLflow", "after the claim on disk", "before the record"])
+@pytest.mark.parametrize("step", ["after the claim in MLflow", "before the record"])
 def test_another_lock_can_not_finish_a_killed_opening_and_audit_names_it(locked: Project, step: str) -> None:
     die(locked, step)
     trial = json.loads(next((locked.state / "small" / "locks").glob("*.json")).read_text())["trial"]
