@@ -156,7 +156,7 @@ def test_holdout_questions_edited_after_the_lock_are_refused_before_a_claim(lock
     assert locked.ok("holdout")["already_opened"] is False
 
 
-def test_holdout_questions_edited_after_the_opening_do_not_make_it_a_new_holdout(opened: Project) -> None:
+def test_holdout_questions_edited_after_the_opening_are_foreign_to_the_lock_that_opened_it(opened: Project) -> None:
     opened.write_questions([(q[0], q[1].replace("Danish", "Finnish"), *q[2:]) for q in QUESTIONS])
     opened.refused("holdout")
     assert len(opened.runs("holdout")) == 1
