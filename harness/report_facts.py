@@ -59,8 +59,7 @@ class Facts:
     @cached_property
     def settings(self) -> list[TrialResult]:
         """Complete trials of distinct points, best key first; a repeated point stands for its first trial."""
-        first = {r.point: r for r in sorted(self.results, key=lambda r: -r.trial) if r.complete}
-        return ordered(list(first.values()), self.experiment.selection.key)
+        return ordered(selection.distinct(self.results), self.experiment.selection.key)
 
     @property
     def level(self) -> list[TrialResult]:

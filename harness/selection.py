@@ -100,6 +100,11 @@ RULES: dict[str, Callable[[Sequence[TrialResult], TrialResult, Selection], tuple
 }
 
 
+def distinct(results: Sequence[TrialResult]) -> list[TrialResult]:
+    """The complete trials, of every point the earliest only."""
+    return list({t.point: t for t in sorted(results, key=lambda t: -t.trial) if t.complete}.values())
+
+
 def select(results: Sequence[TrialResult], rule: Selection) -> Selected:
     """Raises HarnessError when no trial is complete or none meets the constraint.
 
@@ -109,8 +114,9 @@ def select(results: Sequence[TrialResult], rule: Selection) -> Selected:
     if not complete:
         errors = "; ".join(dict.fromkeys((t.error or "").partition("\n")[0] for t in results)) or "none was run"
         raise HarnessError(Fault("sweep", f"no trial is complete ({errors[:500]})", "mend the cause and run the sweep again"))
-    distinct = list({t.point: t for t in sorted(complete, key=lambda t: -t.trial)}.values())
-    allowed = [t for t in distinct if rule.max_context_at_3 is None or t.metrics["context_at_3"] <= rule.max_context_at_3]
+    allowed = [
+        t for t in distinct(complete) if rule.max_context_at_3 is None or t.metrics["context_at_3"] <= rule.max_context_at_3
+    ]
     if not allowed:
         what = f"no trial has context_at_3 <= {rule.max_context_at_3:g}"
         raise HarnessError(Fault("[selection] max_context_at_3", what, "raise it or add smaller chunk sizes"))
@@ -132,7 +138,7 @@ class Finding:
 
 def diagnose(results: Sequence[TrialResult], selected: Selected) -> tuple[Finding, ...]:
     """What a careful reader would notice before trusting the leader."""
-    complete = list({t.point: t for t in results if t.complete}.values())
+    complete = distinct(results)
     questions = [q for q in selected.leader.evaluation.questions if q.answerable] if selected.leader.evaluation else []
     rates = [t.metrics["ceiling"] and t.hits(1) / len(questions) for t in complete]
     found = []

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
+from harness import selection
 from harness.api import Checked
 from harness.audit import Audit
 from harness.errors import Fault
@@ -25,6 +26,7 @@ from harness.whole import Whole
 
 TOP = 10
 WIDE = 200
+LEFT = ("setting", "document", "sections", "text")
 LIMITS = (
     "What these numbers do not say: whether an answer is right. They say whether a chunk holds the labelled evidence whole. "
     "Negations, answers drawn from several places, tables and what a model makes of a passage are outside them."
@@ -58,6 +60,13 @@ def _faults(title: str, faults: Sequence[Fault], style: str) -> None:
         out().print(Text.assemble((f"{title}: ", style), f"{fault.where}: {fault.what}; {fault.fix}"))
 
 
+def _table(*columns: str) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    for name in columns:
+        table.add_column(name, justify="left" if name in LEFT else "right", no_wrap=True)
+    return table
+
+
 def show_check(checked: Checked) -> None:
     found = checked.as_json()
     q = found["questions"]
@@ -72,9 +81,7 @@ def show_check(checked: Checked) -> None:
 
 
 def show_estimate(found: Estimate) -> None:
-    table = Table(box=None, header_style="bold")
-    for name in ("setting", "ceiling <=", "index ratio", "chunks", "truncated", "tokens", "seconds"):
-        table.add_column(name, justify="left" if name == "setting" else "right", no_wrap=True)
+    table = _table("setting", "ceiling", "index ratio", "chunks", "truncated", "tokens", "seconds")
     feasible = [p for p in found.points if p.point.feasible]
     shown = sorted(feasible, key=lambda p: (-(p.ceiling or 0), p.index_ratio or 0))[:TOP]
     for p in shown:
@@ -89,8 +96,10 @@ def show_estimate(found: Estimate) -> None:
         table.add_row(str(p.point), *values)
     out().print(table)
     whole = "all" if found.of == len(found.points) else f"a lattice of {len(found.points)} of {found.of or 'endless'}"
+    infeasible = len(found.points) - len(feasible)
+    out().print(f"the {len(shown)} settings of highest ceiling, from {whole} points; {infeasible} infeasible")
     out().print(
-        f"the {len(shown)} settings of highest ceiling, from {whole} points; {len(found.points) - len(feasible)} infeasible"
+        "the ceiling is an upper bound of every hit rate: the share of dev questions whose evidence some chunk holds whole"
     )
     price = f", price {found.price:.4f}" if found.price is not None else ""
     out().print(
@@ -100,9 +109,7 @@ def show_estimate(found: Estimate) -> None:
 
 
 def show_chunks(cut: Chunking) -> None:
-    table = Table(box=None, header_style="bold")
-    for name in ("document", "start", "end", "size", "sections", "text"):
-        table.add_column(name, justify="right" if name in ("start", "end", "size") else "left", no_wrap=True)
+    table = _table("document", "start", "end", "size", "sections", "text")
     for c in range(len(cut)):
         text = " ".join(cut.text(c).split())
         shown = text if len(text) <= 60 else f"{text[:28]} … {text[-29:]}"
@@ -129,18 +136,21 @@ def show_ranking(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def show_sweep(outcome: SweepOutcome, experiment: Experiment) -> None:
-    trials = ordered([r for r in outcome.results if r.reused_from is None], experiment.selection.key)
-    table = Table(box=None, header_style="bold")
-    for name in ("", "trial", "setting", "hit@1", "hit@3", "MRR", "ceiling <=", "index ratio", "context@3", "truncated"):
-        table.add_column(name, justify="left" if name in ("", "setting") else "right", no_wrap=True)
+    trials = ordered(selection.distinct(outcome.results), experiment.selection.key)
+    table = _table("trial", "setting", "hit@1", "hit@3", "MRR", "ceiling", "index", "ctx@3", "trunc.")
     for r in trials[:TOP]:
         mark = "*" if r.trial == outcome.selected.chosen.trial else "=" if r.trial in outcome.selected.tied else ""
-        table.add_row(mark, str(r.trial), str(r.point), *_trial_cells(r))
+        table.add_row(f"{mark}{r.trial}", str(r.point), *_trial_cells(r))
     out().print(table)
+    answerable = sum(q.answerable for q in trials[0].evaluation.questions) if trials[0].evaluation else 0
+    out().print(
+        f"of {answerable} dev questions; sizes in {outcome.results[0].unit}; ceiling: an upper bound of every hit rate; "
+        "index: index ratio; ctx@3: mean size of the first three chunks; trunc.: share of chunks that the model cuts"
+    )
     failed = len(outcome.results) - outcome.selected.complete
     out().print(
         f"{outcome.selected.complete} complete of {outcome.selected.of} trials ({failed} failed); tokens embedded "
-        f"{outcome.tokens['embedded']:,} of {outcome.tokens['full']:,}; sizes in {outcome.results[0].unit}; study {outcome.study}"
+        f"{outcome.tokens['embedded']:,} of {outcome.tokens['full']:,}; study {outcome.study}"
     )
     tie = f"; a tie of {len(outcome.selected.tied)} settings (=)" if len(outcome.selected.tied) > 1 else ""
     out().print(f"chosen (*): trial {outcome.selected.chosen.trial}, {outcome.selected.why}{tie}")
@@ -153,8 +163,8 @@ def _trial_cells(r: TrialResult) -> tuple[str, ...]:
     questions = sum(q.answerable for q in r.evaluation.questions) if r.evaluation else 0
     m = r.metrics
     return (
-        rate(r.hits(1), questions),
-        rate(r.hits(3), questions),
+        f"{r.hits(1)} {r.hits(1) / questions:6.1%}",
+        f"{r.hits(3)} {r.hits(3) / questions:6.1%}",
         f"{m['mrr']:.3f}",
         percent(m["ceiling"]),
         f"{m['index_ratio']:.3f}",
@@ -207,22 +217,17 @@ def _show_gate(opened: Opened) -> None:
 
 
 def show_audit(found: Audit) -> None:
-    table = Table(box=None, header_style="bold")
-    for name in ("threshold", "tuned against", "fingerprint", "similarity", "experiment", "lock", "status"):
-        table.add_column(name, overflow="fold")
     for row in found.thresholds:
-        force = "in force, " if row.in_force else "superseded, "
-        cells = (
-            str(row.value),
-            row.embedder,
-            row.fingerprint[:16],
-            row.similarity,
-            row.experiment,
-            row.lock_id,
-            force + row.status,
-        )
-        table.add_row(*(Text(cell) for cell in cells))
-    out().print(table if found.thresholds else "no thresholds: nothing is locked")
+        out().print(Text.assemble((str(row.value), "bold"), f"  tuned against {row.embedder}, {row.similarity}"))
+        force = "in force" if row.in_force else "superseded"
+        for line in (
+            f"model {row.fingerprint}",
+            f"scoring {row.scoring_fingerprint}",
+            f"lock {row.lock_id} of {row.experiment}, by {row.created_by} at {row.created}: {force}, {row.status}",
+        ):
+            out().print(Text(f"    {line}"))
+    if not found.thresholds:
+        out().print("no thresholds: nothing is locked")
     _faults("finding", found.findings, "bold red")
     if found.thresholds and not found.findings:
         out().print("every claim was derived again from its records; no findings")
