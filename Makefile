@@ -18,8 +18,9 @@ lint: $(VENV)/.installed-dev
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
+# Results, runs and the record of the holdout stay: they are not made again.
 clean:
-	rm -rf $(VENV) .harness mlflow.db build dist *.egg-info
+	rm -rf $(VENV) build dist *.egg-info
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(f"Python 3.11 or later is needed, {sys.executable} is {v[0]}.{v[1]}; try make PYTHON=python3.12" if v < (3, 11) else 0)'

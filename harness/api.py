@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import ranking, splitters, tokenizers
+from harness import embedders, ranking, splitters, tokenizers
 from harness.embedders import Embedder
 from harness.errors import Fault, HarnessError
 from harness.experiment import Experiment
@@ -58,7 +58,11 @@ class LoadedExperiment:
         return f"<experiment '{self.experiment.name}' of {self.experiment.path}>"
 
     def check(self) -> Checked:
-        """Load corpus and questions and report every fault and warning of the labels."""
+        """Load corpus and questions and report every fault and warning of the labels.
+
+        Raises HarnessError when the model is not where the file says, though check loads none.
+        """
+        embedders.EMBEDDERS[self.experiment.embedder_type].find(self.experiment.embedder_options)
         return Checked(self.experiment.read_labels())
 
     def estimate(self, trials: int | None = None, price_per_million: float | None = None) -> Estimate:
@@ -91,6 +95,12 @@ class LoadedExperiment:
         from harness.holdout import holdout
 
         return holdout(self.experiment, tracking_uri, say)
+
+    def recorded_holdout(self) -> Opened | None:
+        """The recorded result of the holdout, once it was opened for this experiment."""
+        from harness.holdout import recorded
+
+        return recorded(self.experiment)
 
     def audit(self, tracking_uri: str | None = None) -> Audit:
         """Re-derive every claim."""

@@ -127,14 +127,19 @@ def _audit_one(experiment: Experiment, tracking_uri: str | None) -> Audit:
             readable.append((path, read_record(path, Lock)))
         except HarnessError as error:
             findings += error.faults
-    newest = max((made for _, made in readable), key=lambda made: made.created, default=None)
+    last = state.last_locked()
+    newest = max((made for _, made in readable), key=lambda made: (made.lock_id == last, made.created), default=None)
     for path, made in readable:
         case = _Case(experiment, state, path, made, tracker, labelled, models, made is newest)
         try:
             rows.append(_row(case))
-            findings += [fault for check in CHECKS for fault in check(case)]
         except HarnessError as error:
             findings += error.faults
+        for check in CHECKS:
+            try:
+                findings += check(case)
+            except HarnessError as error:
+                findings += error.faults
     return Audit(tuple(sorted(rows, key=lambda row: row.created)), tuple(dict.fromkeys(findings)))
 
 
@@ -157,6 +162,13 @@ def _row(case: _Case) -> ThresholdRow:
 
 
 def _status(case: _Case) -> str:
+    try:
+        return _verified(case)
+    except HarnessError:  # its own finding says what is wrong with the record
+        return "unknown: the holdout's record can't be read"
+
+
+def _verified(case: _Case) -> str:
     if case.record is None:
         return "holdout not opened" if case.lock.holdout_sha256 != "none" else "no holdout"
     if case.record.claim.lock_id == case.lock.lock_id:
@@ -194,6 +206,7 @@ def _data(case: _Case) -> Iterator[Fault]:
         ("dev questions", made.dev_sha256, questions_sha256(labelled.dev), case.experiment.source.questions),
         ("dev labels", made.labels_sha256, labels_sha256(labelled.dev), case.experiment.source.questions),
         ("holdout questions", made.holdout_sha256, labelled.holdout.sha256, case.experiment.source.questions),
+        ("holdout labels", made.holdout_labels_sha256, labelled.holdout.labels_sha256, case.experiment.source.questions),
     ):
         if locked != found:
             yield case.fault(

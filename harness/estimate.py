@@ -26,6 +26,7 @@ class PointEstimate:
     """One setting, measured without embedding it. `ceiling` is an upper bound of every hit rate."""
 
     point: Point
+    feasible: bool
     ceiling: float | None = None  # None, like the rest, for an infeasible point
     index_ratio: float | None = None
     chunks: int | None = None
@@ -62,14 +63,14 @@ def estimate(experiment: Experiment, trials: int | None = None, price_per_millio
     chosen, of = _points(experiment)
     for point in chosen:
         if not point.feasible:
-            points.append(PointEstimate(point))
+            points.append(PointEstimate(point, feasible=False))
             continue
         chunking = splitters.chunk(labelled.corpus, point, ruler)
-        points.append(_measure(point, chunking, labelled, embedder, per_unit, speed))
+        points.append(_measure(point, chunking, labelled, embedder, per_unit, speed, experiment.search.truncation == "refuse"))
         bytes_ = max(bytes_, _index_bytes(embedder, chunking))
     budget = trials or experiment.search.trials
     number = min(budget, of) if of is not None else budget
-    mean = float(np.mean([p.tokens for p in points if p.tokens is not None] or [0]))
+    mean = float(np.mean([p.tokens for p in points if p.feasible and p.tokens is not None] or [0]))
     tokens = round(mean * number)
     price = None if price_per_million is None else tokens / 1e6 * price_per_million
     return Estimate(tuple(points), of, per_pass, speed, number, tokens, round(tokens / speed, 1), bytes_, price)
@@ -97,7 +98,7 @@ def ceiling_of(chunking: Chunking, questions: Sequence[Question]) -> float:
 
 
 def _measure(
-    point: Point, chunking: Chunking, labelled: Labelled, embedder: Embedder, per_unit: float, speed: float
+    point: Point, chunking: Chunking, labelled: Labelled, embedder: Embedder, per_unit: float, speed: float, refuse: bool
 ) -> PointEstimate:
     if embedder.max_tokens is None:
         tokens, truncated = round(float(chunking.size.sum()) * per_unit), 0.0
@@ -106,6 +107,7 @@ def _measure(
         tokens, truncated = int(read.sum()), len(cut) / len(chunking)
     return PointEstimate(
         point,
+        not (truncated and refuse),
         ceiling_of(chunking, labelled.dev),
         chunking.index_ratio,
         len(chunking),
@@ -136,8 +138,5 @@ def _tokens_per_second(embedder: Embedder, texts: Sequence[str]) -> float:
 
 
 def as_json(found: Estimate) -> dict[str, Any]:
-    points = [
-        {**p.point.as_params(), "feasible": p.point.feasible, **{k: v for k, v in vars(p).items() if k != "point"}}
-        for p in found.points
-    ]
+    points = [{**p.point.as_params(), **{k: v for k, v in vars(p).items() if k != "point"}} for p in found.points]
     return {**vars(found), "points": points}

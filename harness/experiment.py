@@ -49,10 +49,8 @@ class Experiment:
         return formats.load(self.source)
 
     def load_embedder(self) -> Embedder:
-        """Raises HarnessError when the model can't be loaded or does not support the similarity."""
-        embedder = embedders.EMBEDDERS[self.embedder_type].load(self.embedder_options)
-        ranking.resolve(self.similarity, embedder.similarities, f"{self.path} [embedder] similarity")
-        return embedder
+        """Raises HarnessError when the model can't be loaded."""
+        return embedders.EMBEDDERS[self.embedder_type].load(self.embedder_options)
 
     def unit(self, embedder: Embedder) -> str:
         """The unit of chunk size: as named, else the splitters' own."""
@@ -60,21 +58,13 @@ class Experiment:
         return self.search.unit or splitters.default_unit(names, embedder.tokenizer is not None)
 
     def ruler(self, labelled: Labelled, embedder: Embedder) -> Ruler:
-        """Raises HarnessError when the unit or the splitters need a tokenizer that the embedder has not."""
-        unit = self.unit(embedder)
-        ruler = Ruler(labelled.corpus, unit, embedder.tokenizer)
-        if "tokens" in self.space.splitters and tokenizers.token_source(unit, embedder.tokenizer) is None:
-            fix = f"set unit to a token encoding ({', '.join(tokenizers.tiktoken.ENCODINGS)}) or choose another splitter"
-            raise HarnessError(
-                Fault(f"{self.path} [search] splitter", "'tokens' needs a tokenizer, and the embedder has none", fix)
-            )
-        return ruler
+        return Ruler(labelled.corpus, self.unit(embedder), embedder.tokenizer)
 
     def identity(self, labelled: Labelled, embedder: Embedder) -> dict[str, Any]:
         """What makes a study another study, by the names that a refusal shows."""
         used = sorted({*self.space.splitters, *(p.splitter for p in self.points)})
         return {
-            "search space": self.space.as_json() if self.search.sampler != "points" else "points",
+            **self._space_identity(),
             "truncation": self.search.truncation,
             "unit": self.unit(embedder),
             "splitter versions": {name: splitters.SPLITTERS[name].version for name in used},
@@ -85,6 +75,11 @@ class Experiment:
             "similarity": self.similarity,
             "k": [list(self.scoring.ks), self.scoring.char_k],
         }
+
+    def _space_identity(self) -> dict[str, Any]:
+        if self.search.sampler == "points":
+            return {"search space": "points"}
+        return {f"search space {axis}": values for axis, values in self.space.as_json().items()}
 
     @cached_property
     def source_text(self) -> str:
@@ -134,6 +129,7 @@ def _resolve(path: Path, places: Places, raw: Mapping[str, Any]) -> Experiment:
         for axis, what in space.off_lists(points)
     ]
     faults += _selection_faults(file, ks, places)
+    faults += _beyond_embedder(file, space, places)
     if faults:
         raise HarnessError(faults)
     folder = path.parent
@@ -236,6 +232,25 @@ def _unknown_names(raw: Mapping[str, Any], places: Places) -> list[Fault]:
             splitters.SPLITTERS,
             "splitter",
         )
+    return faults
+
+
+def _beyond_embedder(file: File, space: Space, places: Places) -> list[Fault]:
+    """What the kind of embedder can't do, known without loading it."""
+    kind = embedders.EMBEDDERS[file.embedder["type"]]
+    faults = []
+    similarity = file.embedder.get("similarity", "cosine")
+    if similarity not in kind.similarities:
+        what = f"similarity '{similarity}' does not apply to the vectors of '{file.embedder['type']}'"
+        faults.append(Fault(places.of("embedder", "similarity"), what, f"use {' or '.join(kind.similarities)}"))
+    if not kind.has_tokenizer:
+        unit, encodings = file.search.unit, ", ".join(tokenizers.tiktoken.ENCODINGS)
+        if unit == tokenizers.MODEL_TOKENS:
+            what = f"embedder '{file.embedder['type']}' has no tokens of its own"
+            faults.append(Fault(places.of("search", "unit"), what, f"use {', '.join(tokenizers.TOKENIZERS)}"))
+        if "tokens" in space.splitters and unit not in tokenizers.tiktoken.ENCODINGS:
+            what = f"splitter 'tokens' needs a tokenizer, and embedder '{file.embedder['type']}' has none"
+            faults.append(Fault(places.of("search", "splitter"), what, f"set unit to {encodings}, or take another splitter"))
     return faults
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from harness.errors import Fault, HarnessError, Refused
 from harness.experiment import Experiment
 from harness.formats import Labelled
 from harness.pipeline import evaluate, run_metrics
-from harness.records import Chunking, Claim, HoldoutRecord, Lock, Point
+from harness.records import Chunking, Claim, HoldoutRecord, Lock, Point, labels_sha256, questions_sha256
 from harness.state import State
 from harness.sweep import context_of, resolve_tracking
 from harness.tracking import Tracker, source_tags, trial_tables
@@ -158,18 +158,41 @@ class _Opening:
                 "embedder": (made.embedder.fingerprint, embedder.identity.fingerprint),
                 "similarity": (made.similarity, self.experiment.similarity),
                 "corpus": (made.corpus_sha256, labelled.corpus.sha256),
+                "dev questions": (made.dev_sha256, questions_sha256(labelled.dev)),
+                "dev labels": (made.labels_sha256, labels_sha256(labelled.dev)),
                 "chunking": (made.chunking_sha256, chunking.sha256),
                 "scoring function": (made.scoring_fingerprint, scoring),
                 "holdout": (made.holdout_sha256, labelled.holdout.sha256),
+                "holdout labels": (made.holdout_labels_sha256, labelled.holdout.labels_sha256),
             },
         )
         return embedder, chunking
+
+    def _refuse_seen(self, claims: Sequence[Claim]) -> None:
+        """Raises Refused when some of these questions were in another holdout that was claimed, here or in the store."""
+        holdout = self.labelled.holdout
+        for claim in {c.holdout_sha256: c for c in (*claims, *self.state.read_claims())}.values():
+            seen = set(claim.questions) & set(holdout.short_hashes)
+            if seen and claim.holdout_sha256 != holdout.sha256:
+                share = f"{len(seen)} of its {len(holdout.short_hashes)} questions"
+                what = f"{share} were in a holdout opened at {claim.claimed} for lock {claim.lock_id} of '{claim.experiment}'"
+                shown = {"lock_id": claim.lock_id, "claim": vars(claim), "seen": len(seen), "already_opened": True}
+                raise Refused(Fault("holdout", what, "hold out fresh questions only"), shown)
 
     def _claim(self, tracker: Tracker) -> Claim:
         """Claim here and in the tracking store. A claim that was never followed by a result may be finished by its lock."""
         digest = self.labelled.holdout.sha256
         user = source_tags(sys.argv[0])["mlflow.user"]
-        mine = Claim(digest, self.lock.lock_id, self.experiment.name, locks.now("milliseconds"), user, socket.gethostname())
+        mine = Claim(
+            holdout_sha256=digest,
+            lock_id=self.lock.lock_id,
+            experiment=self.experiment.name,
+            claimed=locks.now("milliseconds"),
+            claimed_by=user,
+            host=socket.gethostname(),
+            questions=self.labelled.holdout.short_hashes,
+        )
+        self._refuse_seen(tracker.claims())
         held = tracker.claim(self.state.read_claim(digest) or mine)
         if held.lock_id != self.lock.lock_id or held.host != mine.host:
             whose = f"lock {held.lock_id} of '{held.experiment}'"

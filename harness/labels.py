@@ -198,6 +198,9 @@ def _alternative(
             continue
         section = expected[1] if expected else None
         inside = [p for p in found if section and p.span.touches(section.span)]
+        if section and not inside:
+            what = f"the evidence '{_short(text)}' stands outside the expected section '{section.section_id}'"
+            notes.warnings.append(Fault(raw.where, what, "correct the section, or quote the text that stands in it"))
         if len(inside or found) > 1:
             what = f"the evidence '{_short(text)}' stands {len(inside or found)} times; each counts"
             notes.warnings.append(Fault(raw.where, what, "quote more of the text if only one of them answers"))
@@ -212,7 +215,9 @@ def _alternative(
 def _not_found(raw: RawQuestion, text: str, documents: Sequence[Document], corpus: Corpus) -> Fault:
     place = f"document '{documents[0].document_id}'" if len(documents) == 1 else "any document"
     elsewhere = [d.document_id for d in corpus.documents if len(documents) == 1 and occurrences(d, text)]
-    if elsewhere:
+    if text.startswith("["):
+        fix = "it begins like a JSON list but can't be read as one: check its quotes and brackets"
+    elif elsewhere:
         fix = f"it stands in document '{elsewhere[0]}': correct the expected section"
     else:
         near = nearest_text(documents, text)

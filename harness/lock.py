@@ -58,10 +58,12 @@ def now(timespec: str = "seconds") -> str:
 
 
 def lock(experiment: Experiment, trial: int | None = None, because: str | None = None) -> Locked:
-    """Freeze a trial: the rule's choice, or another by number with a reason. Locking the same again changes nothing.
+    """Freeze a trial: the rule's choice, or another by number with a reason. Locking the same again puts it in force again.
 
     Raises HarnessError without a finished sweep, Refused when corpus or dev labels are no longer those of the sweep.
     """
+    if because is not None and trial is None:
+        raise HarnessError(Fault("--because", "a reason goes with a trial of your own choice", "name it: --trial N"))
     state = State(experiment)
     files = state.current()
     facts = files.read()
@@ -75,6 +77,7 @@ def lock(experiment: Experiment, trial: int | None = None, because: str | None =
     if existed:
         made = next(known for known in state.read_locks() if known.lock_id == made.lock_id)
     state.write_lock(made)
+    state.put_in_force(made.lock_id)
     write_atomically(state.lock_file_to_check_in, to_toml(made))
     return Locked(made, state.lock_file_to_check_in, existed)
 
@@ -151,6 +154,7 @@ def _freeze(
         dev_sha256=questions_sha256(labelled.dev),
         labels_sha256=labels_sha256(labelled.dev),
         holdout_sha256=holdout.sha256,
+        holdout_labels_sha256=holdout.labels_sha256,
         holdout_count={"answerable": holdout.answerable, "unanswerable": holdout.unanswerable},
         selection={
             "rule": experiment.selection.rule,

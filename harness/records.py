@@ -373,6 +373,7 @@ class Lock:
     dev_sha256: str
     labels_sha256: str
     holdout_sha256: str
+    holdout_labels_sha256: str
     holdout_count: dict[str, int]
     selection: dict[str, Any]
     result_sha256: str
@@ -400,6 +401,7 @@ class Claim:
     claimed: str  # ISO time, UTC
     claimed_by: str
     host: str
+    questions: tuple[str, ...]  # short hashes, by which a part of them is known again
 
 
 @dataclass(frozen=True)

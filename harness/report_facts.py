@@ -9,14 +9,14 @@ from typing import Any
 
 from harness import lock as locks
 from harness import selection
+from harness.diagnosis import Finding, diagnose
 from harness.errors import HarnessError
 from harness.experiment import Experiment
 from harness.formats import Labelled
 from harness.holdout import recorded
 from harness.records import Claim, HoldoutRecord, Lock, QuestionScore, TrialResult, labels_sha256, questions_sha256
-from harness.selection import Finding, Selected
+from harness.selection import Selected
 from harness.state import State, StudyFiles
-from harness.sweep import ordered
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Facts:
     @cached_property
     def settings(self) -> list[TrialResult]:
         """Complete trials of distinct points, best key first; a repeated point stands for its first trial."""
-        return ordered(selection.distinct(self.results), self.experiment.selection.key)
+        return selection.ordered(selection.distinct(self.results), self.experiment.selection.key)
 
     @property
     def level(self) -> list[TrialResult]:
@@ -99,7 +99,7 @@ def gather(experiment: Experiment) -> Facts:
         study=files.read(),
         results=results,
         selected=selected,
-        diagnosis=selection.diagnose(results, selected),
+        diagnosis=diagnose(results, selected, len(labelled.corpus.documents)),
         lock=made,
         locked=_locked_result(state, made) if made else None,
         record=opened.record if opened else None,

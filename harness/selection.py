@@ -127,49 +127,7 @@ def select(results: Sequence[TrialResult], rule: Selection) -> Selected:
     return Selected(tied[0], chosen, tuple(sorted(t.trial for t in tied)), why, len(complete), len(results))
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One sentence about a sweep and what to do about it."""
-
-    name: str
-    sentence: str
-    remedy: str
-
-
-def diagnose(results: Sequence[TrialResult], selected: Selected) -> tuple[Finding, ...]:
-    """What a careful reader would notice before trusting the leader."""
-    complete = distinct(results)
-    questions = [q for q in selected.leader.evaluation.questions if q.answerable] if selected.leader.evaluation else []
-    rates = [t.metrics["ceiling"] and t.hits(1) / len(questions) for t in complete]
-    found = []
-    if min(rates) >= 0.95 and len(rates) > 1:
-        what = f"every one of {len(rates)} settings has at least 95 % of its answers first"
-        found.append(Finding("too easy", what, "add boundary cases, look-alike sections and other wordings"))
-    if max(rates) <= 0.3:
-        what = f"no setting has more than {max(rates):.0%} of its answers first"
-        found.append(Finding("poor", what, "look at the scores, the labels and the retriever before the chunk size"))
-    if len(selected.tied) > 1:
-        what = f"{len(selected.tied)} of {len(complete)} settings tie on the whole key"
-        found.append(Finding("tie", what, "take the one that is easiest to run, or label more questions"))
-    near = [t for t in complete if t.trial not in selected.tied and _hits(t) == _hits(selected.leader)]
-    if near:
-        number = len(near) + len(selected.tied)
-        what = f"{number} settings have the leader's hits at 1 and at 3: only the rest of the key sets them apart"
-        found.append(Finding("near tie", what, "take the cheapest to run, or label more questions"))
-    others = [t.hits(1) for t in complete if t.trial not in selected.tied]
-    if others and selected.leader.hits(1) - max(others) == 1:
-        what = "the leader is one question ahead of the next"
-        found.append(Finding("one question", what, "label more questions before reading anything into it"))
-    cut = [q for q in questions if q.cause == "cut"]
-    if cut:
-        right = sum(bool(q.right_section_first) for q in cut)
-        what = f"{len(cut)} of {len(questions)} answers are cut at the leader ({right} with the right section first)"
-        found.append(Finding("cut", what, "more overlap or larger chunks would keep them whole"))
-    share = selected.leader.metrics["truncated_share"]
-    if share > 0:
-        found.append(Finding("truncation", f"the model cuts {share:.1%} of the leader's chunks", "choose a smaller chunk size"))
-    return tuple(found)
-
-
-def _hits(trial: TrialResult) -> tuple[int, int]:
-    return trial.hits(1), trial.hits(3)
+def ordered(results: Sequence[TrialResult], key: Sequence[str]) -> list[TrialResult]:
+    """Complete trials, best key first, full ties in canonical order."""
+    complete = [r for r in results if r.complete]
+    return sorted(complete, key=lambda r: (*(-v if math.isfinite(v) else math.inf for v in key_values(r, key)), r.point))

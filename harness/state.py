@@ -63,9 +63,15 @@ class State:
         self.report = self.folder / "report"
         self.artifacts = self.home / "artifacts"
 
+    def _make_home(self) -> None:
+        self.home.mkdir(parents=True, exist_ok=True)
+        ignore = self.home / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", "utf-8")
+
     @property
     def default_storage(self) -> str:
-        self.home.mkdir(parents=True, exist_ok=True)
+        self._make_home()
         return f"sqlite:///{self.home / 'studies.db'}"
 
     @property
@@ -89,7 +95,7 @@ class State:
 
     def exclusive(self, what: str) -> FileLock:
         """A lock between processes of this machine; acquire it with a timeout of its own."""
-        self.home.mkdir(parents=True, exist_ok=True)
+        self._make_home()
         return FileLock(self.home / f"{what}.lock")
 
     def write_lock(self, lock: Lock) -> Path:
@@ -98,9 +104,18 @@ class State:
             write_atomically(path, to_json(lock))
         return path
 
+    def put_in_force(self, lock_id: str) -> None:
+        """Remember which lock was made, or made again, last."""
+        write_atomically(self.locks / "last", lock_id + "\n")
+
+    def last_locked(self) -> str | None:
+        path = self.locks / "last"
+        return path.read_text("utf-8").strip() if path.exists() else None
+
     def read_locks(self) -> list[Lock]:
-        """All locks, oldest first."""
-        return sorted((read_record(p, Lock) for p in self.locks.glob("*.json")), key=lambda lock: lock.created)
+        """All locks, oldest first; one that was made again counts as made then."""
+        last = self.last_locked()
+        return sorted((read_record(p, Lock) for p in self.locks.glob("*.json")), key=lambda k: (k.lock_id == last, k.created))
 
     def claim_path(self, holdout_sha256: str) -> Path:
         return self.claims / f"{holdout_sha256}.json"
@@ -108,6 +123,10 @@ class State:
     def read_claim(self, holdout_sha256: str) -> Claim | None:
         path = self.claim_path(holdout_sha256)
         return read_record(path, Claim) if path.exists() else None
+
+    def read_claims(self) -> list[Claim]:
+        """Every claim of this project, whatever the experiment."""
+        return [read_record(p, Claim) for p in sorted(self.claims.glob("*.json")) if not p.name.endswith(".result.json")]
 
     def write_claim(self, claim: Claim) -> None:
         write_atomically(self.claim_path(claim.holdout_sha256), to_json(claim))

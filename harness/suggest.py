@@ -169,7 +169,7 @@ def _usable() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        fix = "pip install 'chunking-harness[postgres]'"
+        fix = "for PostgreSQL: pip install 'chunking-harness[postgres]'; else the driver that the address names"
         raise HarnessError(Fault("--storage", f"its driver is not installed ({error.name})", fix)) from error
     except (SQLAlchemyError, ValueError, RuntimeError) as error:
         what = f"the study's database can't be used ({str(error).splitlines()[0]})"

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 import traceback
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from filelock import FileLock, Timeout
 
 from harness import selection, splitters
+from harness.diagnosis import Finding, diagnose
 from harness.embedders import Embedder
 from harness.errors import Fault, HarnessError, Refused, TrackingDown
 from harness.experiment import Experiment
 from harness.formats import Labelled
 from harness.pipeline import evaluate, read_tokens, run_metrics
 from harness.records import Chunking, EmbedderIdentity, Evaluation, Point, TrialResult, questions_sha256
-from harness.selection import Finding, Selected
+from harness.selection import Selected
 from harness.state import State, StudyFiles
 from harness.suggest import Suggestions, require_storage
 from harness.tokenizers import Ruler
@@ -222,8 +221,8 @@ class _Sweep:
         logged = self._log_missing()
         if told or dropped or closed or (self.results and logged):
             self.watcher.say(
-                f"resumed: {len(self.results)} results found, {told} told to the study, {dropped} unfinished trials closed and "
-                f"to be tried again, {closed} open runs closed, {logged} results logged"
+                f"resumed: {len(self.results)} finished trials found, {dropped} interrupted ones to be tried again, "
+                f"{logged} results logged that MLflow did not have"
             )
 
     def _try(self, number: int, point: Point) -> None:
@@ -232,9 +231,8 @@ class _Sweep:
         self.results[number] = result
         self.suggestions.tell(result, self._objective)
         self._log_missing()
-        done = [r for r in self.results.values() if r.complete]
-        key = self.experiment.selection.key
-        self.watcher.trial(result, max(done, key=lambda r: selection.key_values(r, key), default=None))
+        best = selection.ordered(list(self.results.values()), self.experiment.selection.key)
+        self.watcher.trial(result, best[0] if best else None)
 
     def _measure(self, number: int, point: Point) -> TrialResult:
         started = time.time()
@@ -243,7 +241,6 @@ class _Sweep:
             evaluation, reused = self._evaluate(point)
         except Exception as raised:
             error = _described(raised)
-            self.watcher.say(f"trial {number} ({point}) failed: {error.splitlines()[0]}")
         return TrialResult(number, point, self.ruler.unit, started, time.time(), evaluation, error, reused)
 
     def _evaluate(self, point: Point) -> tuple[Evaluation, int | None]:
@@ -317,7 +314,7 @@ class _Sweep:
         results = tuple(self.results[n] for n in sorted(self.results))
         selected = selection.select(results, self.experiment.selection)
         command, url = self.tracker.ui()
-        diagnosis = selection.diagnose(results, selected)
+        diagnosis = diagnose(results, selected, len(self.labelled.corpus.documents))
         return SweepOutcome(self.name, self.parent, results, selected, diagnosis, dict(self.runs), command, url)
 
 
@@ -365,11 +362,3 @@ def _study_files(experiment: Experiment, labelled: Labelled, embedder: Embedder,
 def _brief(value: Any) -> str:
     text = str(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def ordered(results: Sequence[TrialResult], key: Sequence[str]) -> list[TrialResult]:
-    """Complete trials, best key first, full ties in canonical order."""
-    complete = [r for r in results if r.complete]
-    return sorted(
-        complete, key=lambda r: (*(-v if math.isfinite(v) else math.inf for v in selection.key_values(r, key)), r.point)
-    )

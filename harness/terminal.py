@@ -21,7 +21,8 @@ from harness.experiment import Experiment
 from harness.holdout import Opened
 from harness.lock import Locked
 from harness.records import Chunking, Evaluation, TrialResult
-from harness.sweep import SweepOutcome, ordered
+from harness.selection import ordered
+from harness.sweep import SweepOutcome
 from harness.whole import Whole
 
 TOP = 10
@@ -35,11 +36,13 @@ LIMITS = (
 
 def out() -> Console:
     """Standard output, made anew so that redirection holds; a file or a pipe is as wide as its lines."""
-    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else WIDE, soft_wrap=True)
+    terminal = sys.stdout.isatty()
+    return Console(file=sys.stdout, highlight=False, width=None if terminal else WIDE, soft_wrap=not terminal)
 
 
 def err() -> Console:
-    return Console(file=sys.stderr, highlight=False, width=None if sys.stderr.isatty() else WIDE, soft_wrap=True)
+    terminal = sys.stderr.isatty()
+    return Console(file=sys.stderr, highlight=False, width=None if terminal else WIDE, soft_wrap=not terminal)
 
 
 def say(message: str) -> None:
@@ -82,7 +85,7 @@ def show_check(checked: Checked) -> None:
 
 def show_estimate(found: Estimate) -> None:
     table = _table("setting", "ceiling", "index ratio", "chunks", "truncated", "tokens", "seconds")
-    feasible = [p for p in found.points if p.point.feasible]
+    feasible = [p for p in found.points if p.feasible]
     shown = sorted(feasible, key=lambda p: (-(p.ceiling or 0), p.index_ratio or 0))[:TOP]
     for p in shown:
         values = (
@@ -138,8 +141,9 @@ def show_ranking(rows: Sequence[dict[str, Any]]) -> None:
 def show_sweep(outcome: SweepOutcome, experiment: Experiment) -> None:
     trials = ordered(selection.distinct(outcome.results), experiment.selection.key)
     table = _table("trial", "setting", "hit@1", "hit@3", "MRR", "ceiling", "index", "ctx@3", "trunc.")
-    for r in trials[:TOP]:
-        mark = "*" if r.trial == outcome.selected.chosen.trial else "=" if r.trial in outcome.selected.tied else ""
+    chosen = outcome.selected.chosen
+    for r in [*trials[:TOP], *([chosen] if chosen.trial not in {t.trial for t in trials[:TOP]} else [])]:
+        mark = "*" if r.trial == chosen.trial else "=" if r.trial in outcome.selected.tied else ""
         table.add_row(f"{mark}{r.trial}", str(r.point), *_trial_cells(r))
     out().print(table)
     answerable = sum(q.answerable for q in trials[0].evaluation.questions) if trials[0].evaluation else 0
@@ -152,11 +156,15 @@ def show_sweep(outcome: SweepOutcome, experiment: Experiment) -> None:
         f"{outcome.selected.complete} complete of {outcome.selected.of} trials ({failed} failed); tokens embedded "
         f"{outcome.tokens['embedded']:,} of {outcome.tokens['full']:,}; study {outcome.study}"
     )
-    tie = f"; a tie of {len(outcome.selected.tied)} settings (=)" if len(outcome.selected.tied) > 1 else ""
-    out().print(f"chosen (*): trial {outcome.selected.chosen.trial}, {outcome.selected.why}{tie}")
+    tie = f"; the leader is one of {len(outcome.selected.tied)} that tie (=)" if len(outcome.selected.tied) > 1 else ""
+    out().print(f"chosen (*): trial {chosen.trial}, {outcome.selected.why}{tie}")
+    _notes(outcome)
+    _show_link(outcome.ui_command, outcome.ui_url)
+
+
+def _notes(outcome: SweepOutcome) -> None:
     for finding in outcome.diagnosis:
         out().print(Text(f"note: {finding.sentence}; {finding.remedy}", style="yellow"))
-    _show_link(outcome.ui_command, outcome.ui_url)
 
 
 def _trial_cells(r: TrialResult) -> tuple[str, ...]:
@@ -175,10 +183,10 @@ def _trial_cells(r: TrialResult) -> tuple[str, ...]:
 
 def _show_link(command: str | None, url: str) -> None:
     if command:
-        out().print(Text(f"to see the runs: {command}"))
-        out().print(Text(f"then open:       {url}"))
+        out().print(Text(f"to see the runs: {command}"), soft_wrap=True)
+        out().print(Text(f"then open:       {url}"), soft_wrap=True)
     else:
-        out().print(Text(f"to see the runs: {url}"))
+        out().print(Text(f"to see the runs: {url}"), soft_wrap=True)
 
 
 def show_lock(locked: Locked) -> None:
@@ -191,7 +199,7 @@ def show_lock(locked: Locked) -> None:
     if tuned.proxy:
         out().print(Text("no unanswerable dev question has a score: best wrong chunks stand for them, a proxy", style="yellow"))
     out().print(Text(f"of {tuned.embedder}, {tuned.similarity}; model fingerprint {tuned.embedder_fingerprint[:16]}…"))
-    out().print(Text(f"to check in: {locked.path}"))
+    out().print(Text(f"to check in: {locked.path}"), soft_wrap=True)
 
 
 def show_holdout(opened: Opened) -> None:
@@ -225,9 +233,11 @@ def show_audit(found: Audit) -> None:
             f"scoring {row.scoring_fingerprint}",
             f"lock {row.lock_id} of {row.experiment}, by {row.created_by} at {row.created}: {force}, {row.status}",
         ):
-            out().print(Text(f"    {line}"))
+            out().print(Text(f"    {line}"), soft_wrap=True)
     if not found.thresholds:
-        out().print("no thresholds: nothing is locked")
+        out().print(
+            "no thresholds: nothing is locked in this project (its root: the nearest folder upward with .git or .harness)"
+        )
     _faults("finding", found.findings, "bold red")
     if found.thresholds and not found.findings:
         out().print("every claim was derived again from its records; no findings")
@@ -235,32 +245,55 @@ def show_audit(found: Audit) -> None:
 
 def show_whole(done: Whole) -> None:
     """The answer of a whole run: setting, dev, holdout, threshold with its model, and where to look."""
-    made, chosen = done.locked.lock, done.sweep.selected.chosen
+    made = done.locked.lock
     out().rule(Text(done.experiment.name))
     if done.experiment.question:
         out().print(Text(done.experiment.question, style="italic"))
-    setting = f"{chosen.point} {made.params['unit']} (overlap ratio {made.params['overlap_ratio']})"
-    lines = [("chosen", setting)]
-    if chosen.evaluation:
-        lines.append(("dev", _figures(chosen.evaluation)))
-    if done.opened:
-        again = ", opened before" if done.opened.already_opened else ""
-        lines.append(("holdout", f"{_figures(done.opened.record.evaluation)} ({done.opened.record.verdict['verdict']}{again})"))
-    elif done.refusal:
-        lines.append(("holdout", f"not opened for this choice: {done.refusal.faults[0].what}"))
-    tuned = made.threshold
-    lines += [
-        ("threshold", f"{tuned.value}, a number of {tuned.embedder} with {tuned.similarity} and of nothing else"),
-        ("", f"model {tuned.embedder_fingerprint}"),
-        ("", f"scoring {tuned.scoring_fingerprint}"),
+    for name, text in _answer(done):
+        out().print(Text.assemble((f"{name:<10}", "bold"), text))
+    for name, text in (
+        ("model", made.embedder.fingerprint),
+        ("scoring", made.scoring_fingerprint),
         ("check in", str(done.locked.path)),
         ("report", str(done.report)),
-    ]
-    for name, text in lines:
-        out().print(Text.assemble((f"{name:<10}", "bold"), text))
+    ):
+        out().print(Text.assemble((f"{name:<10}", "bold"), text), soft_wrap=True)
+    _notes(done.sweep)
     _faults("finding", done.audit.findings, "bold red")
     _show_link(done.sweep.ui_command, done.sweep.ui_url)
     out().print(Text(LIMITS, style="dim"))
+
+
+def _answer(done: Whole) -> Iterator[tuple[str, str]]:
+    """The lines that matter; every figure is of the locked setting, or says whose it is."""
+    made, tuned = done.locked.lock, done.locked.lock.threshold
+    result = next(r for r in done.sweep.results if r.trial == made.trial)
+    hand = f"; by hand, because: {made.because}" if made.because else ""
+    yield (
+        "chosen",
+        f"{result.point} (sizes in {result.unit}, overlap ratio {result.point.overlap_ratio}), trial {made.trial}{hand}",
+    )
+    if result.evaluation:
+        yield "dev", _figures(result.evaluation)
+    if done.opened:
+        record = done.opened.record
+        whose = "" if record.claim.lock_id == made.lock_id else f"; of lock {record.claim.lock_id}, not of this one"
+        again = f"; opened {record.claim.claimed[:10]}" if done.opened.already_opened else ""
+        yield "holdout", _figures(record.evaluation) + whose + again
+    elif done.refusal:
+        yield "holdout", f"not opened for this choice: {done.refusal.faults[0].what}"
+    yield "threshold", f"{tuned.value}, of {tuned.embedder} with {tuned.similarity}; it means nothing with another"
+    yield "gate", _gate("dev", tuned.at_threshold)
+    if done.opened and done.opened.record.claim.lock_id == made.lock_id:
+        record = done.opened.record
+        yield "", f"{_gate('holdout', record.at_threshold)}: {record.verdict['verdict']}"
+    if tuned.proxy:
+        yield "", "no unanswerable dev question has a score: best wrong chunks stand for them, a proxy"
+
+
+def _gate(split: str, at: dict[str, Any]) -> str:
+    false = f"{at['false_answer']}/{at['unanswerable']}" if at["unanswerable"] else "none asked"
+    return f"{split}: right answers {at['correct']}/{at['answerable']}, false answers to the unanswerable {false}"
 
 
 def _figures(evaluation: Evaluation) -> str:
@@ -301,7 +334,9 @@ class _Bar:
             self.progress.update(self.task, completed=self.done, best=shown)
         if not self.console.is_terminal:
             own = _first_hits(result) if result.complete else "failed"
-            self.console.print(Text(f"trial {self.done}/{self.total} {result.point}: {own}; {shown}"))
+            self.console.print(Text(f"{self.done} of {self.total}: trial {result.trial}, {result.point}: {own}; {shown}"))
+        if result.error:
+            self.say(f"trial {result.trial} ({result.point}) failed: {result.error.splitlines()[0]}")
 
     def say(self, message: str) -> None:
         self.console.print(Text(message))

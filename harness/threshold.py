@@ -149,7 +149,10 @@ def apply(questions: Sequence[QuestionScore], value: float) -> dict[str, Any]:
 
 
 def verdict(dev: dict[str, Any], holdout: dict[str, Any]) -> dict[str, Any]:
-    """Whether holdout rejects dev's rates of right and of false answers (one-sided exact binomial tests, 5 %)."""
+    """Whether holdout rejects dev's rates of right and of false answers (one-sided exact binomial tests, 5 %).
+
+    Strict: dev's rate is taken as known, though it too is an estimate, and one that was chosen as the best of many.
+    """
     from scipy.stats import binomtest
 
     tests: dict[str, Any] = {}
@@ -161,10 +164,10 @@ def verdict(dev: dict[str, Any], holdout: dict[str, Any]) -> dict[str, Any]:
         n = holdout[of]
         p = float(binomtest(holdout[event], n, rate, alternative=worse).pvalue) if n and rate is not None else None
         tests[name] = {"dev_rate": rate, "holdout": holdout[event], "of": n, "p_value": p}
-    if any(t["p_value"] is not None and t["p_value"] < SIGNIFICANCE for t in tests.values()):
+    # A class of few can neither confirm nor contradict.
+    enough = [t for t in tests.values() if t["of"] >= ENOUGH_OF_A_CLASS and t["p_value"] is not None]
+    if any(t["p_value"] < SIGNIFICANCE for t in enough):
         word = "not verified"
-    elif any(t["of"] < ENOUGH_OF_A_CLASS or t["p_value"] is None for t in tests.values()):
-        word = "too few to verify"
     else:
-        word = "verified"
+        word = "verified" if len(enough) == len(tests) else "too few to verify"
     return {"verdict": word, "tests": tests}

@@ -6,15 +6,16 @@ import getpass
 import json
 import logging
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from harness.errors import Fault, TrackingDown
+from harness.errors import Fault, HarnessError, TrackingDown
 from harness.pipeline import run_metrics
 from harness.records import Claim, Corpus, EmbedderIdentity, Evaluation, Question, TrialResult
 
@@ -35,6 +36,8 @@ SERVERS = ("http://", "https://")
 UI_ADDRESS = "http://127.0.0.1:5000"
 DIGEST_LIMIT = 36  # characters that MLflow keeps of a dataset's digest
 KIND = "harness.kind"
+CLAIM = "holdout claim"
+HASHES_PER_TAG = 300  # an experiment's tag holds 5,000 characters
 Tables = Mapping[str, "pd.DataFrame"]
 
 
@@ -121,6 +124,9 @@ class Tracker:
             from mlflow import MlflowClient
 
             self._client: MlflowClient = MlflowClient(tracking_uri=uri)
+            if self._given_run and not self._exists(self._given_run):
+                what = f"run '{self._given_run}' is not in {without_password(uri)}"
+                raise HarnessError(Fault("MLFLOW_RUN_ID", what, "unset it, or set MLFLOW_TRACKING_URI to the store that has it"))
             self.experiment_id = self._open_experiment(parent)
 
     def _answering(self) -> AbstractContextManager[None]:
@@ -355,15 +361,28 @@ class Tracker:
 
     def claim(self, claim: Claim) -> Claim:
         """Claim a holdout in this store, or learn who has: atomic between all processes and machines that share it."""
-        name = f"holdout claim {claim.holdout_sha256[:32]}"
-        tags = {f"harness.{k}": str(v) for k, v in vars(claim).items()}
+        name = f"{CLAIM} {claim.holdout_sha256[:32]}"
         with self._answering():
-            _, mine = self._get_or_create(name, {**tags, KIND: "claim"})
+            _, mine = self._get_or_create(name, {**_claim_tags(claim), KIND: "claim"})
             if mine:
                 return claim
             found = self._client.get_experiment_by_name(name)
-            kept = found.tags if found else {}
-            return Claim(**{k: kept.get(f"harness.{k}", "unknown") for k in vars(claim)})
+            return _claim_of(found.tags if found else {})
+
+    def claims(self) -> list[Claim]:
+        """Every claim in this store."""
+        from mlflow.entities import ViewType
+
+        found, token = [], None
+        with self._answering():
+            while True:
+                page = self._client.search_experiments(
+                    ViewType.ALL, 1000, filter_string=f"name LIKE '{CLAIM} %'", page_token=token
+                )
+                found += [_claim_of(e.tags) for e in page]
+                token = page.token
+                if not token:
+                    return found
 
     def ui(self, metric: str = "dev/hit_at_1") -> tuple[str | None, str]:
         """The command that shows the runs (None where a server does already) and the link that opens their charts."""
@@ -373,7 +392,12 @@ class Tracker:
         trials = quote(f"tags.`{KIND}` = 'trial'", safe="")
         query = f"workflowType=machine_learning&orderByKey={order}&orderByAsc=false&compareRunsMode=CHART&searchFilter={trials}"
         link = f"{self.uri.rstrip('/') if server else UI_ADDRESS}/#/experiments/{self.experiment_id}/runs?{query}"
-        return (None if server else f"mlflow ui --backend-store-uri {without_password(self.uri)}"), link
+        return (None if server else f"{_mlflow()} ui --backend-store-uri {without_password(self.uri)}"), link
+
+
+def _mlflow() -> str:
+    """How a shell starts MLflow: by its name where that is found, else by this interpreter."""
+    return "mlflow" if shutil.which("mlflow") else f"{sys.executable} -m mlflow"
 
 
 def without_password(uri: str) -> str:
@@ -381,6 +405,19 @@ def without_password(uri: str) -> str:
     head, at, tail = uri.rpartition("@")
     scheme, separator, credentials = head.partition("://")
     return f"{scheme}{separator}{credentials.partition(':')[0]}:***@{tail}" if at and ":" in credentials else uri
+
+
+def _claim_tags(claim: Claim) -> dict[str, str]:
+    """A claim as an experiment's tags; question hashes go into as many as their length needs."""
+    facts = {f"harness.{k}": str(v) for k, v in vars(claim).items() if k != "questions"}
+    parts = range(0, len(claim.questions), HASHES_PER_TAG)
+    return facts | {f"harness.questions.{i}": " ".join(claim.questions[at : at + HASHES_PER_TAG]) for i, at in enumerate(parts)}
+
+
+def _claim_of(tags: Mapping[str, str]) -> Claim:
+    facts = {f.name: tags.get(f"harness.{f.name}", "unknown") for f in fields(Claim) if f.name != "questions"}
+    hashes = [h for name, text in sorted(tags.items()) if name.startswith("harness.questions.") for h in text.split()]
+    return Claim(**facts, questions=tuple(sorted(hashes)))
 
 
 def _identity_json(identity: EmbedderIdentity) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from harness import api
 from harness.audit import Audit
 from harness.audit import as_json as audit_as_json
 from harness.errors import Refused, TrackingDown
-from harness.estimate import Estimate
 from harness.experiment import Experiment
 from harness.holdout import Opened, recorded
 from harness.lock import Locked
@@ -32,7 +31,6 @@ class Whole:
     """The results of all steps. `opened` is None without holdout questions, or when others opened them (`refusal`)."""
 
     experiment: Experiment
-    estimate: Estimate
     sweep: SweepOutcome
     locked: Locked
     opened: Opened | None
@@ -65,13 +63,15 @@ def run_all(path: Path, trials: int | None, tracking_uri: str | None, steps: Ste
     checked = loaded.check()
     labelled = checked.labelled.sound()
     steps.found(checked)
-    steps.step("estimate")
-    estimated = loaded.estimate(trials)
-    steps.found(estimated)
+    if _begun(loaded):
+        steps.say("the search has begun already, so its cost is not estimated again")
+    else:
+        steps.step("estimate")
+        steps.found(loaded.estimate(trials))
     steps.step("sweep")
     outcome = loaded.sweep(trials, tracking_uri=tracking_uri, watcher=steps)
     steps.step("lock")
-    locked = loaded.lock()
+    locked = _lock(loaded, outcome.study, steps)
     steps.step("holdout")
     opened, refusal = None, None
     if labelled.holdout.sha256 == "none":
@@ -82,7 +82,21 @@ def run_all(path: Path, trials: int | None, tracking_uri: str | None, steps: Ste
     audited = loaded.audit(tracking_uri)
     steps.step("report")
     written = _report(loaded, tracking_uri, steps)
-    return Whole(loaded.experiment, estimated, outcome, locked, opened, refusal, audited, written)
+    return Whole(loaded.experiment, outcome, locked, opened, refusal, audited, written)
+
+
+def _begun(loaded: api.LoadedExperiment) -> bool:
+    state = State(loaded.experiment)
+    return bool(state.generations() and state.current().read_results())
+
+
+def _lock(loaded: api.LoadedExperiment, study: str, steps: Steps) -> Locked:
+    """The rule's choice, unless the lock in force was made by hand for this study: then that one stays in force."""
+    known = State(loaded.experiment).read_locks()
+    if known and known[-1].because and known[-1].study == study:
+        steps.say(f"lock {known[-1].lock_id} stays in force: chosen by hand because: {known[-1].because}")
+        return loaded.lock(known[-1].trial, known[-1].because)
+    return loaded.lock()
 
 
 def _report(loaded: api.LoadedExperiment, tracking_uri: str | None, steps: Steps) -> Path:

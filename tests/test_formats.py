@@ -133,8 +133,16 @@ def test_an_empty_corpus_is_refused(write, sections):
     assert fault.what == "the corpus is empty"
 
 
-def test_an_empty_file_lacks_every_column(write):
-    assert len(faults_of(write(""))) == 4
+def test_an_empty_file_is_told_its_columns(write):
+    (fault,) = faults_of(write(""))
+    assert fault.what == "the file is empty"
+    assert "document_id, section_id, heading, text" in fault.fix
+
+
+@pytest.mark.parametrize(("separator", "word"), [(";", "semicolons"), ("\t", "tabs")])
+def test_another_separator_is_named(write, separator, word):
+    (fault,) = faults_of(write(SECTIONS.replace(",", separator)))
+    assert fault.what == f"the cells are separated by {word}"
 
 
 def test_every_faulty_section_is_named(write):
@@ -179,7 +187,7 @@ def test_a_sealed_holdout_shows_counts_and_a_digest_and_holds_no_question(write)
 
 
 def a_claim(digest: str) -> Claim:
-    return Claim(digest, "lock", "experiment", "2026-01-01T00:00:00+00:00", "someone", "somewhere")
+    return Claim(digest, "lock", "experiment", "2026-01-01T00:00:00+00:00", "someone", "somewhere", ())
 
 
 def test_the_holder_of_a_claim_on_exactly_these_questions_gets_them(write):

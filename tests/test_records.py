@@ -174,6 +174,7 @@ def a_lock() -> Lock:
         dev_sha256="d",
         labels_sha256="l",
         holdout_sha256="h",
+        holdout_labels_sha256="hl",
         holdout_count={"answerable": 1, "unanswerable": 0},
         selection={"rule": "best"},
         result_sha256="r",

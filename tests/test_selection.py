@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from making import law, scored
 from pydantic import ValidationError
 
+from harness.diagnosis import diagnose
 from harness.errors import HarnessError
 from harness.records import Evaluation, Point, QuestionScore, TrialResult
-from harness.selection import Selection, diagnose, key_values, objective, select
+from harness.selection import Selection, key_values, objective, select
 
 QUESTIONS = 10
 
@@ -116,7 +117,7 @@ def test_a_key_without_hit_rates_is_maximised_by_its_first_part():
 
 
 def names(trials):
-    return {finding.name for finding in diagnose(trials, select(trials, Selection()))}
+    return {finding.name for finding in diagnose(trials, select(trials, Selection()), 1)}
 
 
 def test_questions_that_every_setting_answers_are_too_easy():
@@ -138,6 +139,6 @@ def test_ties_and_leads_of_one_question_are_said():
 def test_cut_answers_and_truncated_chunks_of_the_leader_are_said():
     cut = QuestionScore("q", True, None, {}, "cut", True, None, ())
     trials = [trial(0, 5, questions=(scored(0.5), cut), truncated=0.25)]
-    found = {f.name: f.sentence for f in diagnose(trials, select(trials, Selection()))}
+    found = {f.name: f.sentence for f in diagnose(trials, select(trials, Selection()), 1)}
     assert found["cut"] == "1 of 2 answers are cut at the leader (1 with the right section first)"
     assert found["truncation"] == "the model cuts 25.0% of the leader's chunks"

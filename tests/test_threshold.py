@@ -188,7 +188,7 @@ def outcomes(correct, answerable, false_answer, unanswerable):
         (outcomes(32, 40, 10, 20), outcomes(20, 25, 0, 20), "verified"),
         (outcomes(32, 40, 2, 20), outcomes(10, 25, 1, 20), "not verified"),
         (outcomes(32, 40, 2, 20), outcomes(20, 25, 8, 20), "not verified"),
-        (outcomes(32, 40, 2, 20), outcomes(2, 12, 1, 20), "not verified"),
+        (outcomes(32, 40, 2, 20), outcomes(2, 12, 1, 20), "too few to verify"),
         (outcomes(32, 40, 2, 20), outcomes(10, 12, 1, 20), "too few to verify"),
         (outcomes(32, 40, 2, 20), outcomes(20, 25, 1, 5), "too few to verify"),
         (outcomes(32, 40, 2, 20), outcomes(20, 25, 0, 0), "too few to verify"),

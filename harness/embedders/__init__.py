@@ -69,6 +69,16 @@ class EmbedderType(Protocol):
     @property
     def Options(self) -> type[BaseModel]: ...
 
+    @property
+    def similarities(self) -> tuple[str, ...]: ...
+
+    @property
+    def has_tokenizer(self) -> bool: ...
+
+    def find(self, options: Any) -> object:
+        """Raises HarnessError when the model is not where the options say; loads and downloads nothing."""
+        ...
+
     def load(self, options: Any) -> Embedder:
         """Raises HarnessError when the model can't be loaded."""
         ...

@@ -25,9 +25,14 @@ class _Lexical:
     """What both share: words for tokens, and no limit on length."""
 
     Options: ClassVar[type[BaseModel]] = NoOptions
+    has_tokenizer = False
     tokenizer = None
     max_tokens = None
     fitted_state: str | None = None
+
+    @classmethod
+    def find(cls, options: NoOptions) -> None:
+        """There is nothing to find."""
 
     def token_counts(self, texts: Sequence[str]) -> IntArray:
         return np.array([len(words(text)) for text in texts], dtype=np.int64)

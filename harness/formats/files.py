@@ -16,6 +16,11 @@ def read_rows(path: Path, encoding: str, columns: tuple[str, ...]) -> Iterator[t
     """Rows of a CSV with their place (`file line N`). Raises HarnessError for a missing column or a torn row."""
     reader = csv.DictReader(io.StringIO(read_text(path, encoding), newline=""), strict=True)
     missing = [c for c in columns if c not in (reader.fieldnames or ())]
+    if not reader.fieldnames:
+        raise HarnessError(Fault(str(path), "the file is empty", f"its first line names the columns: {', '.join(columns)}"))
+    if other := [c for c in (";", "\t") if len(reader.fieldnames) == 1 and c in reader.fieldnames[0]]:
+        what = f"the cells are separated by {'semicolons' if other[0] == ';' else 'tabs'}"
+        raise HarnessError(Fault(f"{path} line 1", what, "save it with commas"))
     if missing:
         has = ", ".join(reader.fieldnames or ()) or "none"
         raise HarnessError(

@@ -73,7 +73,11 @@ class Ruler:
     def offsets(self, name: str, document: Document) -> IntArray:
         """Offsets of a document under a named tokenizer, shape (n, 2); the same array at every call."""
         if name == "tokens":
-            name = token_source(self.unit, self._model_tokens) or "tokens"
+            source = token_source(self.unit, self._model_tokens)
+            if source is None:
+                fix = f"use a unit of tokens ({', '.join(tiktoken.ENCODINGS)}), name an embedding model, or take another splitter"
+                raise HarnessError(Fault("splitter 'tokens'", "there is no tokenizer whose tokens it could keep whole", fix))
+            name = source
         if name not in self._loaded:
             self._loaded[name] = resolve(name, self._model_tokens, "splitter")
         key = (name, document.document_id)

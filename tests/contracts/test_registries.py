@@ -207,7 +207,9 @@ class NoKeys(BaseModel):
 def test_a_new_entry_is_accepted_in_a_file_and_listed_in_the_message_for_a_wrong_name(
     monkeypatch, tmp_path, registry, section, key
 ):
-    monkeypatch.setitem(registry, "newcomer", SimpleNamespace(Options=NoKeys))
+    kind = SimpleNamespace(Options=NoKeys, similarities=("cosine",), has_tokenizer=False)
+    monkeypatch.setitem(registry, "newcomer", kind)
+    monkeypatch.setattr(EMBEDDERS["tfidf"], "similarities", ("cosine", "newcomer"))
     with pytest.raises(HarnessError) as caught:
         experiment.load(an_experiment(tmp_path, **{section: {key: "zzz"}}))
     assert "newcomer" in str(caught.value)

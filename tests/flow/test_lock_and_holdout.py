@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -160,6 +161,49 @@ def test_holdout_questions_edited_after_the_opening_are_foreign_to_the_lock_that
     opened.write_questions([(q[0], q[1].replace("Danish", "Finnish"), *q[2:]) for q in QUESTIONS])
     opened.refused("holdout")
     assert len(opened.runs("holdout")) == 1
+
+
+def test_an_edited_question_and_a_new_lock_do_not_open_the_others_again(opened: Project, tmp_path: Path) -> None:
+    opened.write_questions([(q[0], q[1].replace("Danish", "Finnish"), *q[2:]) for q in QUESTIONS])
+    opened.ok("lock")
+    again = opened.refused("holdout")
+    assert (again["seen"], again["already_opened"]) == (4, True)
+    assert "4 of its 5 questions were in a holdout opened at" in again["errors"][0]["what"]
+    shutil.rmtree(opened.state / "claims")  # the store knows as well
+    assert opened.refused("holdout")["seen"] == 4
+    assert len(opened.runs("holdout")) == 1
+
+
+def test_fresh_questions_open_after_another_holdout_was(opened: Project) -> None:
+    fresh = [q if q[3] == "dev" else (f"{q[0]}b", f"And then, {q[1].lower()}", *q[2:]) for q in QUESTIONS]
+    opened.write_questions(fresh)
+    opened.ok("lock")
+    assert opened.ok("holdout")["already_opened"] is False
+    assert len(opened.runs("holdout")) == 2
+
+
+def test_holdout_evidence_edited_after_the_lock_is_refused_before_a_claim(locked: Project) -> None:
+    locked.write_questions([(*q[:4], q[4].replace("keeps three weeks in the fridge.", "keeps three weeks")) for q in QUESTIONS])
+    (error,) = locked.refused("holdout")["errors"]
+    assert "holdout labels: locked" in error["what"]
+    assert claims(locked) == {}
+
+
+def test_a_lock_made_again_is_in_force_again_and_the_one_that_is_opened(locked: Project) -> None:
+    first = locked.ok("lock")
+    second = locked.ok("lock", "--trial", another_trial(locked), "--because", "a second thought")
+    assert locked.ok("lock")["lock_id"] == first["lock_id"] != second["lock_id"]
+    assert {t["lock_id"]: t["in_force"] for t in locked.ok("audit")["thresholds"]} == {
+        first["lock_id"]: True,
+        second["lock_id"]: False,
+    }
+    assert locked.ok("holdout")["lock_id"] == first["lock_id"]
+
+
+def test_run_keeps_a_lock_that_was_made_by_hand(locked: Project) -> None:
+    by_hand = locked.ok("lock", "--trial", another_trial(locked), "--because", "a second thought")
+    done = locked.ok("run")
+    assert done["lock"]["lock_id"] == by_hand["lock_id"] == done["holdout"]["lock_id"]
 
 
 @pytest.mark.parametrize(
