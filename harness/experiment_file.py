@@ -200,7 +200,10 @@ def as_fault(error: Any, places: Places, known: list[str] | None = None) -> Faul
     message = message[0].lower() + message[1:]
     value = error.get("input")
     shown = f" (found {value!r})" if isinstance(value, str | int | float | bool) else ""
-    return Fault(where, f"{message}{shown}", "correct the value")
+    if error["type"] == "string_pattern_mismatch":
+        return Fault(where, f"{value!r} is no name for an experiment", "use letters, digits, . _ -, a letter or digit first")
+    fix = "write one of these" if error["type"] == "literal_error" else "docs/experiment-file.md shows every key"
+    return Fault(where, f"{message}{shown}", fix)
 
 
 def _fields(location: list[str]) -> list[str]:

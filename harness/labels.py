@@ -256,7 +256,8 @@ def _enough_dev(raws: Sequence[RawQuestion], located: Located, notes: _Notes) ->
             Fault("questions", "no answerable dev questions", "label questions with split dev and their evidence")
         )
     elif answerable < ENOUGH_DEV:
-        what = f"only {answerable} answerable dev questions: one of them moves hit at 1 by {100 / answerable:.0f} points"
+        number = "1 answerable dev question" if answerable == 1 else f"{answerable} answerable dev questions"
+        what = f"only {number}: one moves hit at 1 by {100 / answerable:.0f} points"
         notes.warnings.append(Fault("questions", what, f"label at least {ENOUGH_DEV}"))
 
 

@@ -74,13 +74,13 @@ def show_check(checked: Checked) -> None:
     found = checked.as_json()
     q = found["questions"]
     out().print(
-        f"{found['documents']} documents; answerable questions: {q['dev']} dev, {q['holdout']} holdout (sealed); "
-        f"unanswerable: {q['unanswerable']['dev']} dev, {q['unanswerable']['holdout']} holdout (sealed)"
+        f"documents: {found['documents']}; answerable questions: {q['dev']} dev, {q['holdout']} holdout; "
+        f"unanswerable: {q['unanswerable']['dev']} dev, {q['unanswerable']['holdout']} holdout"
     )
     _faults("error", checked.labelled.faults, "bold red")
     _faults("warning", checked.labelled.warnings, "yellow")
     if not checked.labelled.faults:
-        out().print("all evidence was found in its document")
+        out().print("all evidence was found; of the holdout only numbers are shown until it is opened")
 
 
 def show_estimate(found: Estimate) -> None:

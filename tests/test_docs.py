@@ -25,13 +25,9 @@ def test_every_relative_link_of_a_page_leads_somewhere(page: Path) -> None:
 
 def test_the_readme_s_own_corpus_runs_as_it_stands(tmp_path: Path) -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
-    (block,) = re.findall(r"```text\n(sections\.csv .*?)```", readme, re.DOTALL)
-    file = ""
-    for line in block.splitlines():
-        name, content = line[:16].strip(), line[16:]
-        file = name or file
-        with (tmp_path / file).open("a", encoding="utf-8") as out:
-            out.write(content + "\n")
+    sections, questions = re.findall(r"```csv\n(.*?)```", readme, re.DOTALL)
+    (tmp_path / "sections.csv").write_text(sections, "utf-8")
+    (tmp_path / "questions.csv").write_text(questions, "utf-8")
     (toml,) = re.findall(r"```toml\n(.*?)```", readme, re.DOTALL)
     (tmp_path / "mine.toml").write_text(toml, "utf-8")
     (tmp_path / "pyproject.toml").touch()

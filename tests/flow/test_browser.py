@@ -36,7 +36,7 @@ def test_the_printed_link_shows_trials_and_charts_in_the_mlflow_ui(
     opened: Project, mlflow_server: Callable[..., Server], page: Any, tmp_path: Path
 ) -> None:
     printed = opened.ok("sweep")
-    assert printed["ui_command"] == f"mlflow ui --backend-store-uri {opened.tracking_uri}"
+    assert printed["ui_command"].endswith(f"mlflow ui --backend-store-uri {opened.tracking_uri}")
     server = mlflow_server(opened.root / "mlflow.db", verb="ui")
     errors: list[str] = []
     outside: list[str] = []

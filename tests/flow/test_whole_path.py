@@ -93,9 +93,9 @@ def test_run_tells_people_the_choice_its_figures_the_threshold_with_its_model_an
 
     assert ran.code == 0, ran.err
     assert "Traceback" not in ran.out + ran.err
-    for shown in ("chosen", "dev", "holdout", "threshold", "TF-IDF", "mlflow ui --backend-store-uri", "http://127.0.0.1:5000/#/"):
+    for shown in ("chosen", "dev", "holdout", "threshold", "TF-IDF", " ui --backend-store-uri", "http://127.0.0.1:5000/#/"):
         assert shown in ran.out
-    assert "trial 4/4" in ran.err
+    assert "4 of 4: trial 3, words 24/6" in ran.err
     assert "INFO" not in ran.err, "no library logs"
     assert HOLDOUT_WORD not in ran.out + ran.err
 
@@ -116,7 +116,7 @@ def test_a_process_prints_its_json_alone_on_standard_output_and_all_else_on_stan
 
     assert ran.code == 0, ran.err
     assert ran.json["trials"]["complete"] == 4
-    assert "trial 4/4 words 24/6" in ran.err
+    assert "4 of 4: trial 3, words 24/6" in ran.err
 
 
 def test_run_for_a_holdout_that_was_opened_under_another_experiment_ends_with_3(opened: Project) -> None:
