@@ -26,7 +26,7 @@ from harness.sweep import SweepOutcome
 from harness.whole import Whole
 
 TOP = 10
-WIDE = 200
+WIDE = 120
 LEFT = ("setting", "document", "sections", "text")
 LIMITS = (
     "What these numbers do not say: whether an answer is right. They say whether a chunk holds the labelled evidence whole. "

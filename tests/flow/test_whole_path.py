@@ -13,7 +13,7 @@ def test_every_verb_in_order_ends_with_0_and_gives_the_keys_of_the_contract(proj
     assert checked["questions"] == {"dev": 9, "holdout": 3, "unanswerable": {"dev": 3, "holdout": 2}}
     assert checked["errors"] == []
     assert [w["what"] for w in checked["warnings"]] == [
-        "only 9 answerable dev questions: one of them moves hit at 1 by 11 points"
+        "only 9 answerable dev questions: one moves hit at 1 by 11 points"
     ]
 
     estimated = project.ok("estimate", "--price-per-million", "0.1")
