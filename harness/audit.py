@@ -57,14 +57,22 @@ def audit(experiment: Experiment | None = None, tracking_uri: str | None = None,
     root = find_root((folder or Path.cwd()).resolve())
     audits: list[Audit] = []
     findings: list[Fault] = []
-    for path in sorted((root / ".harness").glob("*/locks")):
-        recorded = StudyFiles(max((path.parent / "studies").glob("[0-9]*"), key=lambda p: int(p.name))).read()
+    for locked in sorted((root / ".harness").glob("*/locks")):
         try:
-            audits.append(_audit_one(load_experiment(root / recorded["path"]), tracking_uri))
+            audits.append(_audit_one(load_experiment(root / _experiment_path(locked.parent)), tracking_uri))
         except HarnessError as error:
             findings += error.faults
     rows = tuple(row for one in audits for row in one.thresholds)
     return Audit(rows, (*findings, *(f for one in audits for f in one.findings)))
+
+
+def _experiment_path(folder: Path) -> str:
+    """Where an experiment's file lies, as its newest study says. Raises HarnessError when no study says so."""
+    studies = [p for p in (folder / "studies").glob("*") if p.name.isdigit()]
+    for study in sorted(studies, key=lambda p: int(p.name), reverse=True):
+        if facts := StudyFiles(study).read():
+            return str(facts["path"])
+    raise HarnessError(Fault(str(folder), "it has locks, but no study that they could belong to", "restore it from a backup"))
 
 
 @dataclass(frozen=True)
@@ -117,7 +125,7 @@ def _audit_one(experiment: Experiment, tracking_uri: str | None) -> Audit:
     state = State(experiment)
     paths = sorted(state.locks.glob("*.json"))
     if not paths:
-        return Audit()
+        return Audit(findings=tuple(_claims_without_lock(experiment, state)))
     tracker = resolve_tracking(experiment, tracking_uri)
     labelled, models = experiment.read_labels(), _Models(experiment)
     rows, findings = [], [*labelled.faults]
@@ -135,12 +143,20 @@ def _audit_one(experiment: Experiment, tracking_uri: str | None) -> Audit:
             rows.append(_row(case))
         except HarnessError as error:
             findings += error.faults
-        for check in CHECKS:
+        checks = CHECKS if made.lock_id == path.stem else [_lock_file]  # nothing follows from an edited lock
+        for check in checks:
             try:
                 findings += check(case)
             except HarnessError as error:
                 findings += error.faults
     return Audit(tuple(sorted(rows, key=lambda row: row.created)), tuple(dict.fromkeys(findings)))
+
+
+def _claims_without_lock(experiment: Experiment, state: State) -> Iterator[Fault]:
+    for claim in state.read_claims():
+        if claim.experiment == experiment.name:
+            what = f"its holdout was claimed at {claim.claimed} for lock {claim.lock_id}, which is gone"
+            yield Fault(f"experiment '{experiment.name}'", what, "restore the lock from a backup")
 
 
 def _row(case: _Case) -> ThresholdRow:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import socket
 import sys
 import time
@@ -190,14 +191,15 @@ class _Opening:
             claimed=locks.now("milliseconds"),
             claimed_by=user,
             host=socket.gethostname(),
+            project=hashlib.sha256(str(self.experiment.root).encode()).hexdigest()[:12],
             questions=self.labelled.holdout.short_hashes,
         )
         self._refuse_seen(tracker.claims())
         held = tracker.claim(self.state.read_claim(digest) or mine)
-        if held.lock_id != self.lock.lock_id or held.host != mine.host:
+        metrics = tracker.holdout_metrics(held)
+        if metrics or held.lock_id != self.lock.lock_id or held.place != mine.place:
             whose = f"lock {held.lock_id} of '{held.experiment}'"
             what = f"it was claimed by {held.claimed_by} on {held.host} at {held.claimed} for {whose}"
-            metrics = tracker.holdout_metrics(held)
             fix = "use the recorded result" if metrics else "an interrupted opening can only be finished there, by that lock"
             shown = {"lock_id": held.lock_id, "metrics": metrics, "claim": vars(held), "already_opened": True}
             raise Refused(Fault("holdout", what, fix), shown)

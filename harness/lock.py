@@ -60,7 +60,7 @@ def now(timespec: str = "seconds") -> str:
 def lock(experiment: Experiment, trial: int | None = None, because: str | None = None) -> Locked:
     """Freeze a trial: the rule's choice, or another by number with a reason. Locking the same again puts it in force again.
 
-    Raises HarnessError without a finished sweep, Refused when corpus or dev labels are no longer those of the sweep.
+    Raises HarnessError without a finished sweep, Refused when data, model or space are no longer those of the sweep.
     """
     if because is not None and trial is None:
         raise HarnessError(Fault("--because", "a reason goes with a trial of your own choice", "name it: --trial N"))
@@ -69,7 +69,7 @@ def lock(experiment: Experiment, trial: int | None = None, because: str | None =
     facts = files.read()
     results = files.read_results()
     labelled = experiment.read_labels().sound()
-    _refuse_changed_data(experiment, labelled, facts)
+    _refuse_changes(experiment, labelled, facts)
     selected = selection.select(results, experiment.selection)
     chosen = _named(results, trial, because, selected.chosen)
     made = _freeze(experiment, labelled, files, facts, chosen, because if trial is not None else None, selected)
@@ -82,18 +82,12 @@ def lock(experiment: Experiment, trial: int | None = None, because: str | None =
     return Locked(made, state.lock_file_to_check_in, existed)
 
 
-def _refuse_changed_data(experiment: Experiment, labelled: Labelled, facts: dict[str, Any]) -> None:
-    recorded = facts["identity"]
-    now_is = {
-        "corpus": labelled.corpus.sha256,
-        "dev questions": questions_sha256(labelled.dev),
-        "evidence": labels_sha256(labelled.dev),
-        "similarity": experiment.similarity,
-    }
-    differs = [name for name in now_is if recorded[name] != now_is[name]]
+def _refuse_changes(experiment: Experiment, labelled: Labelled, facts: dict[str, Any]) -> None:
+    identity = experiment.identity(labelled, experiment.load_embedder())
+    differs = [name for name, value in identity.items() if facts["identity"].get(name) != value]
     if differs:
         what = f"{' and '.join(differs)} changed since the sweep, so its results are of something else"
-        raise Refused(Fault(str(experiment.path), what, "restore the files, or run `harness sweep --fresh`"))
+        raise Refused(Fault(str(experiment.path), what, "restore what changed, or run `harness sweep --fresh`"))
 
 
 def _named(results: list[TrialResult], trial: int | None, because: str | None, chosen: TrialResult) -> TrialResult:

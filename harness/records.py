@@ -152,7 +152,7 @@ def labels_sha256(questions: Iterable[Question]) -> str:
     for q in questions:
         places = [[[p.document_id, p.span.start, p.span.end] for p in a] for a in q.evidence.alternatives] if q.evidence else None
         rows.append([q.sha256, places, list(q.expected_section or ())])
-    return sha256_json(sorted(rows, key=lambda row: str(row[0])))
+    return sha256_json(sorted(rows, key=str))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -401,7 +401,13 @@ class Claim:
     claimed: str  # ISO time, UTC
     claimed_by: str
     host: str
+    project: str  # a digest of its folder: a copy of the project is another place
     questions: tuple[str, ...]  # short hashes, by which a part of them is known again
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Where an interrupted opening may be finished."""
+        return self.host, self.project
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -11,11 +12,12 @@ from typing import Any, TypeVar
 from filelock import FileLock
 from pydantic import TypeAdapter, ValidationError
 
-from harness.errors import Fault, HarnessError
+from harness.errors import Fault, HarnessError, Refused
 from harness.experiment import Experiment
 from harness.records import Claim, HoldoutRecord, Lock, TrialResult
 
 T = TypeVar("T")
+STUDY_KEYS = ("identity", "embedder", "unit", "path")
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -29,10 +31,19 @@ def write_atomically(path: Path, text: str) -> None:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise HarnessError(
             Fault(str(path), f"can't be written ({error.strerror})", "free space or mend the folder's rights")
         ) from error
+
+
+def _sqlite(path: Path) -> str:
+    """A database file's address. Raises HarnessError for a path that an address can't hold."""
+    if any(c in str(path) for c in "?%"):
+        fix = "move the project, or name both stores with --storage and --tracking-uri"
+        raise HarnessError(Fault(str(path), "a folder's name has '?' or '%', which a database's address can't hold", fix))
+    return f"sqlite:///{path}"
 
 
 def to_json(record: Any) -> str:
@@ -64,19 +75,18 @@ class State:
         self.artifacts = self.home / "artifacts"
 
     def _make_home(self) -> None:
-        self.home.mkdir(parents=True, exist_ok=True)
         ignore = self.home / ".gitignore"
         if not ignore.exists():
-            ignore.write_text("*\n", "utf-8")
+            write_atomically(ignore, "*\n")
 
     @property
     def default_storage(self) -> str:
         self._make_home()
-        return f"sqlite:///{self.home / 'studies.db'}"
+        return _sqlite(self.home / "studies.db")
 
     @property
     def default_tracking(self) -> str:
-        return f"sqlite:///{self.home.parent / 'mlflow.db'}"
+        return _sqlite(self.home.parent / "mlflow.db")
 
     def generations(self) -> list[int]:
         """Numbers of the studies begun under the experiment's name, oldest first."""
@@ -113,9 +123,14 @@ class State:
         return path.read_text("utf-8").strip() if path.exists() else None
 
     def read_locks(self) -> list[Lock]:
-        """All locks, oldest first; one that was made again counts as made then."""
+        """All locks, oldest first; one that was made again counts as made then. Raises Refused when one was edited."""
         last = self.last_locked()
-        return sorted((read_record(p, Lock) for p in self.locks.glob("*.json")), key=lambda k: (k.lock_id == last, k.created))
+        found = [(path, read_record(path, Lock)) for path in self.locks.glob("*.json")]
+        for path, lock in found:
+            if lock.lock_id != path.stem:
+                fix = "restore it from a backup, or remove it and run `harness lock`"
+                raise Refused(Fault(str(path), "the lock was edited: its content no longer has its id", fix))
+        return sorted((lock for _, lock in found), key=lambda lock: (lock.lock_id == last, lock.created))
 
     def claim_path(self, holdout_sha256: str) -> Path:
         return self.claims / f"{holdout_sha256}.json"
@@ -151,9 +166,16 @@ class StudyFiles:
         self.results = folder / "results"
 
     def read(self) -> dict[str, Any]:
-        """Identity, embedder, unit, parent run; empty before the study has begun."""
+        """Identity, embedder, unit, parent run; empty before the study has begun. Raises HarnessError when it is damaged."""
         path = self.folder / "study.json"
-        return read_record(path, dict[str, Any]) if path.exists() else {}
+        if not path.exists():
+            return {}
+        facts = read_record(path, dict[str, Any])
+        if lacking := [key for key in STUDY_KEYS if key not in facts]:
+            raise HarnessError(
+                Fault(str(path), f"it lacks {' and '.join(lacking)}", "restore it, or run `harness sweep --fresh`")
+            )
+        return facts
 
     def write(self, facts: Mapping[str, Any]) -> None:
         write_atomically(self.folder / "study.json", json.dumps(facts, indent=1, ensure_ascii=False, sort_keys=True) + "\n")

@@ -345,6 +345,9 @@ def _study_files(experiment: Experiment, labelled: Labelled, embedder: Embedder,
             )
         return files
     files = state.study((generations or [0])[-1] + 1)
+    if files.read_results():
+        fix = "restore study.json, or move the folder away"
+        raise HarnessError(Fault(str(files.folder), "it holds results, but the study.json that says of what is gone", fix))
     embedder_facts = {**vars(embedder.identity), "fingerprint": embedder.identity.fingerprint}
     files.write(
         {

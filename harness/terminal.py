@@ -55,7 +55,7 @@ def percent(value: float | None) -> str:
 
 
 def rate(hits: int, of: int) -> str:
-    return f"{hits}/{of}" + (f" {hits / of:.1%}" if of else "")
+    return f"{hits}/{of} {hits / of:.1%}" if of else "undefined"
 
 
 def _faults(title: str, faults: Sequence[Fault], style: str) -> None:
@@ -297,7 +297,11 @@ def _gate(split: str, at: dict[str, Any]) -> str:
 
 
 def _figures(evaluation: Evaluation) -> str:
-    return f"hit@1 {_hits(evaluation, 1)}, hit@3 {_hits(evaluation, 3)}, MRR {evaluation.metrics['mrr']:.3f}"
+    return f"hit@1 {_hits(evaluation, 1)}, hit@3 {_hits(evaluation, 3)}, MRR {_mrr(evaluation)}"
+
+
+def _mrr(evaluation: Evaluation) -> str:
+    return f"{evaluation.metrics['mrr']:.3f}" if "mrr" in evaluation.metrics else "undefined"
 
 
 def _first_hits(r: TrialResult) -> str:

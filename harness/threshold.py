@@ -90,8 +90,8 @@ def _between(low: float, high: float) -> float:
 
 
 def _best_balanced_accuracy(scores: GateScores) -> tuple[float, float, float] | None:
-    """The widest interval (below, above] of thresholds that answer alike and best, and its balanced accuracy; None when
-    answering everything is as good."""
+    """The widest interval (below, above] of equally good, best thresholds, and its balanced accuracy; None when answering
+    everything is as good."""
     from sklearn.metrics import confusion_matrix_at_thresholds
 
     truth = [1] * len(scores.positives) + [0] * len(scores.negatives)
@@ -104,8 +104,15 @@ def _best_balanced_accuracy(scores: GateScores) -> tuple[float, float, float] | 
     best = max((a for *_, a in intervals), default=0.0)
     if best <= levels[0][1]:
         return None
-    plateau = [i for i in intervals if np.isclose(i[2], best)]
-    return max(plateau, key=lambda i: (i[1] - i[0], i[1]))
+    plateaus: list[tuple[float, float, float]] = []
+    for below, above, a in intervals:
+        if not np.isclose(a, best):
+            continue
+        if plateaus and plateaus[-1][1] == below:  # one question of each class between them: equally good
+            plateaus[-1] = (plateaus[-1][0], above, a)
+        else:
+            plateaus.append((below, above, a))
+    return max(plateaus, key=lambda p: (p[1] - p[0], p[1]))
 
 
 RULES: dict[str, Callable[[GateScores], Choice]] = {"gap": gap}

@@ -97,16 +97,40 @@ def _set_defaults() -> None:
 
 @contextmanager
 def _answering(uri: str) -> Iterator[None]:
+    from google.protobuf.json_format import ParseError
     from mlflow.exceptions import MlflowException
     from requests import RequestException
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         yield
-    except (MlflowException, RequestException, SQLAlchemyError, OSError) as error:
-        what = f"the MLflow store does not answer ({str(error).splitlines()[0][:300]})"
+    except (MlflowException, RequestException, SQLAlchemyError, OSError, ImportError, ValueError, ParseError) as error:
+        what = f"the MLflow store does not answer ({_first_line(error)})"
         fix = "start it or give another with --tracking-uri; results are on disk, and the next call logs what is missing"
         raise TrackingDown(Fault(without_password(uri), what, fix)) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:300]
+
+
+def _make_database(uri: str) -> None:
+    """Make MLflow's tables in a new SQLite file under another name first: an interrupted start leaves no half of them,
+    and of two that start at once one waits."""
+    path = Path(uri.removeprefix("sqlite:///"))
+    if not uri.startswith("sqlite:///") or path.exists() or os.name == "nt" or not path.parent.is_dir():
+        return
+    from filelock import FileLock
+    from mlflow import MlflowClient
+
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.new")
+    with FileLock(path.with_name(f".{path.name}.lock")):
+        if not path.exists():
+            try:
+                MlflowClient(tracking_uri=f"sqlite:///{unfinished}").search_experiments(max_results=1)
+                unfinished.replace(path)
+            finally:
+                unfinished.unlink(missing_ok=True)
 
 
 class Tracker:
@@ -123,6 +147,7 @@ class Tracker:
         with self._answering():
             from mlflow import MlflowClient
 
+            _make_database(uri)
             self._client: MlflowClient = MlflowClient(tracking_uri=uri)
             if self._given_run and not self._exists(self._given_run):
                 what = f"run '{self._given_run}' is not in {without_password(uri)}"

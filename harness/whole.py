@@ -77,7 +77,7 @@ def run_all(path: Path, trials: int | None, tracking_uri: str | None, steps: Ste
     if labelled.holdout.sha256 == "none":
         steps.say("no holdout questions: the choice stays unverified")
     else:
-        opened, refusal = _open(loaded, tracking_uri, steps)
+        opened, refusal = _open(loaded, locked, tracking_uri, steps)
     steps.step("audit")
     audited = loaded.audit(tracking_uri)
     steps.step("report")
@@ -107,10 +107,13 @@ def _report(loaded: api.LoadedExperiment, tracking_uri: str | None, steps: Steps
         return State(loaded.experiment).report / "index.html"
 
 
-def _open(loaded: api.LoadedExperiment, tracking_uri: str | None, steps: Steps) -> tuple[Opened | None, Refused | None]:
+def _open(
+    loaded: api.LoadedExperiment, locked: Locked, tracking_uri: str | None, steps: Steps
+) -> tuple[Opened | None, Refused | None]:
     try:
         return loaded.holdout(tracking_uri, steps.say), None
     except Refused as refusal:
         steps.say(str(refusal))
         known = recorded(loaded.experiment)
-        return known, None if known else refusal
+        of_this_lock = known is not None and known.record.claim.lock_id == locked.lock.lock_id
+        return known, None if of_this_lock else refusal

@@ -187,7 +187,7 @@ def test_a_sealed_holdout_shows_counts_and_a_digest_and_holds_no_question(write)
 
 
 def a_claim(digest: str) -> Claim:
-    return Claim(digest, "lock", "experiment", "2026-01-01T00:00:00+00:00", "someone", "somewhere", ())
+    return Claim(digest, "lock", "experiment", "2026-01-01T00:00:00+00:00", "someone", "somewhere", "folder", ())
 
 
 def test_the_holder_of_a_claim_on_exactly_these_questions_gets_them(write):

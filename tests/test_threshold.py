@@ -49,21 +49,22 @@ def balanced_accuracy(positives, negatives, value):
 def test_the_threshold_is_the_middle_of_the_widest_stretch_of_best_balanced_accuracy_over_a_fine_grid(positives, negatives):
     everything = {*positives, *negatives}
     grid = [i / 200 for i in range(-1, 203) if min(everything) < i / 200 <= max(everything)]
-    stretches = {}
-    for value in grid:
-        answered = sum(s >= value for s in (*positives, *negatives))
-        stretches.setdefault(answered, []).append(value)
-    accuracy = {n: balanced_accuracy(positives, negatives, values[0]) for n, values in stretches.items()}
-    best = max(accuracy.values(), default=0.5)
+    accuracy = [balanced_accuracy(positives, negatives, value) for value in grid]
+    best = max(accuracy, default=0.5)
     choice, _ = threshold.choose(questions(positives, (), negatives), "gap")
     if best <= 0.5:
         assert choice.value == min(everything)
         assert "no threshold does better than answering everything" in choice.how
         return
     assert balanced_accuracy(positives, negatives, choice.value) == pytest.approx(best)
-    widest = max(len(stretches[n]) for n in stretches if accuracy[n] == pytest.approx(best))
-    (mine,) = [values for values in stretches.values() if values[0] - 0.006 < choice.value <= values[-1]]
-    assert len(mine) == widest
+    stretches = [[]]
+    for value, a in zip(grid, accuracy, strict=True):
+        if a == pytest.approx(best):
+            stretches[-1].append(value)
+        elif stretches[-1]:
+            stretches.append([])
+    (mine,) = [values for values in stretches if values and values[0] - 0.006 < choice.value <= values[-1]]
+    assert len(mine) == max(map(len, stretches))
     assert choice.value == pytest.approx((mine[0] - 0.005 + mine[-1]) / 2)
 
 
