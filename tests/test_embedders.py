@@ -12,7 +12,7 @@ import pytest
 
 from harness.embedders import EMBEDDERS, resolve, scoring_fingerprint
 from harness.embedders.lexical import NoOptions, TermFrequency, Tfidf
-from harness.embedders.sentence_transformer import ModelOptions, SentenceTransformerEmbedder
+from harness.embedders.sentence_transformer import ModelOptions, SentenceTransformerEmbedder, _content_sha256, _model_files
 from harness.errors import HarnessError
 from harness.ranking import SIMILARITIES
 
@@ -81,6 +81,44 @@ def test_a_changed_word_of_the_vocabulary_is_another_model(minilm, copied):
     assert content.count('"telescope"') == 1
     rewrite(folder / "tokenizer.json", content.replace('"telescope"', '"telescopf"').encode())
     assert load(folder).identity.fingerprint != minilm.identity.fingerprint
+
+
+def a_model(folder: Path, modules: list[str], files: list[str]) -> Path:
+    for name in files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(name.encode())
+    (folder / "modules.json").write_text(json.dumps([{"path": name} for name in modules]), "utf-8")
+    return folder
+
+
+def identified(folder: Path) -> dict[str, str]:
+    return {p.relative_to(folder).as_posix(): _content_sha256(p) for p in _model_files(folder)}
+
+
+@pytest.mark.parametrize(
+    ("modules", "router"), [(["", "1_Dense"], ""), (["0_Router", "1_Dense"], "0_Router/")], ids=["at the root", "in a folder"]
+)
+@pytest.mark.parametrize("route", ["query_0_Transformer", "document_0_Transformer"])
+def test_changed_weights_of_a_routers_route_are_another_model(tmp_path, modules, router, route):
+    weights = [f"{router}{r}_0_Transformer/model.safetensors" for r in ("query", "document")]
+    folder = a_model(tmp_path, modules, [f"{router}router_config.json", *weights, "1_Dense/model.safetensors"])
+    before = identified(folder)
+    rewrite(folder / router / route / "model.safetensors", b"retrained")
+    assert {*weights, "1_Dense/model.safetensors"} <= set(before)
+    assert [name for name, digest in identified(folder).items() if before[name] != digest] == [
+        f"{router}{route}/model.safetensors"
+    ]
+
+
+def test_other_backends_and_pickles_beside_safetensors_are_not_read(tmp_path):
+    read = ["model.safetensors", "1_Dense/pytorch_model.bin", "1_Dense/config.json"]
+    other = ["pytorch_model.bin", "onnx/model.safetensors", "openvino/config.json", "1_Dense/onnx/config.json"]
+    assert set(identified(a_model(tmp_path, ["", "1_Dense"], [*read, *other]))) == {*read, "modules.json"}
+
+
+@pytest.mark.parametrize(("text", "units"), [("\ufffd\ufffd", [[0, 2]]), (" \ufffd \ufffd\n", [[1, 4]]), (" \n", []), ("", [])])
+def test_a_text_of_which_the_model_reads_nothing_is_one_unit_where_it_has_visible_characters(minilm, text, units):
+    assert minilm.tokenizer(text).tolist() == units
 
 
 @pytest.mark.parametrize(

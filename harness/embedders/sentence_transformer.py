@@ -28,6 +28,8 @@ READ_AT_LOAD = (*WEIGHTS, ".json", ".model")
 VOCABULARIES = ("vocab.txt", "merges.txt")
 # Written by tools about themselves; no vector depends on them.
 NOT_IDENTITY_KEYS = {"_name_or_path", "name_or_path", "transformers_version", "torch_dtype", "__version__", "use_cache"}
+ROUTER = "router_config.json"
+OTHER_BACKENDS = {"onnx", "openvino", ".git", ".cache"}  # folders that loading with torch does not read
 NOT_IDENTITY_FILES = {"data_config.json", "eval_results.json"}
 
 
@@ -147,9 +149,11 @@ class SentenceTransformerEmbedder:
 
 
 def _with_dropped(text: str, offsets: IntArray) -> IntArray:
-    """Offsets widened over the visible characters between them (and before the first), so that a chunk never loses one."""
+    """Offsets widened over the visible characters between them (and before the first), so that a chunk never loses one;
+    of a text that the model drops altogether, one unit."""
     if not len(offsets):
-        return offsets
+        whole = (len(text) - len(text.lstrip()), len(text.rstrip()))
+        return np.array([whole] if text.strip() else [], dtype=np.int64).reshape(-1, 2)
     starts, ends = offsets[:, 0].copy(), offsets[:, 1].copy()
     before = text[: starts[0]]
     starts[0] = len(before) - len(before.lstrip())
@@ -265,22 +269,24 @@ def _identity(folder: Path, model: Any, options: ModelOptions) -> EmbedderIdenti
 
 
 def _model_files(folder: Path) -> list[Path]:
-    """Files that loading reads: the folder's own and those of the modules it names, pickles only without safetensors."""
+    """Files that loading reads: the folder's own and all below the modules it names, pickles only without safetensors."""
     modules = folder / "modules.json"
     names = [m.get("path", "") for m in json.loads(modules.read_text("utf-8"))] if modules.is_file() else []
-    folders = {folder, *(folder / name for name in names)}
-    files = [
-        p
-        for f in folders
-        if f.is_dir()
-        for p in f.iterdir()
-        if p.is_file() and (p.suffix in READ_AT_LOAD or p.name in VOCABULARIES) and p.name not in NOT_IDENTITY_FILES
-    ]
-    if any(p.suffix == ".safetensors" for p in files):
-        files = [p for p in files if p.suffix != ".bin"]
-    if any(p.name == "tokenizer.json" for p in files):
-        files = [p for p in files if p.name not in (*VOCABULARIES, "vocab.json")]
-    return sorted(files)
+    held = [p for f in sorted(_module_folders(folder, names)) for p in f.iterdir() if p.is_file()]
+    files = [p for p in held if (p.suffix in READ_AT_LOAD or p.name in VOCABULARIES) and p.name not in NOT_IDENTITY_FILES]
+    safe = {p.parent for p in files if p.suffix == ".safetensors"}
+    fast = {p.parent for p in files if p.name == "tokenizer.json"}
+    files = [p for p in files if not (p.suffix == ".bin" and p.parent in safe)]
+    return sorted(p for p in files if not (p.name in (*VOCABULARIES, "vocab.json") and p.parent in fast))
+
+
+def _module_folders(folder: Path, names: Sequence[str]) -> set[Path]:
+    """The model's folder and those of its modules; a router keeps its routes' modules in folders below its own."""
+    tops = {folder / name for name in names if name and (folder / name).is_dir()}
+    if (folder / ROUTER).is_file():
+        tops |= {f for f in folder.iterdir() if f.is_dir()}
+    below = {f for top in tops for f in (top, *top.rglob("*")) if f.is_dir()}
+    return {folder} | {f for f in below if not OTHER_BACKENDS & set(f.relative_to(folder).parts)}
 
 
 def _content_sha256(path: Path) -> str:
