@@ -78,5 +78,7 @@ def _measured_windows(atoms: IntArray, units: IntArray, size: int, overlap: int)
         if last >= n:
             break
         back = int(np.searchsorted(over, begun[last - 1] - overlap, side="left"))
-        first = min(max(back, first + 1), last)
+        # From further back the next atom would not fit, and the window would lie whole in this one.
+        room = int(np.searchsorted(over, begun[last] - size, side="left"))
+        first = min(max(back, room, first + 1), last)
     return as_offsets(windows)
