@@ -80,11 +80,11 @@ def _points(experiment: Experiment) -> tuple[list[Point], int | None]:
     if experiment.search.sampler == "points":
         return list(experiment.points), len(experiment.points)
     space = experiment.space
-    whole = space.points()
-    if whole is not None and len(whole) <= MOST_POINTS:
-        return list(dict.fromkeys((*whole, *experiment.points))), len(whole)
+    count = space.count()
+    if count is not None and count <= MOST_POINTS:
+        return list(dict.fromkeys((*space.points(), *experiment.points))), count
     per_axis = max(2, int((MOST_POINTS / len(space.splitters)) ** 0.5))
-    return list(dict.fromkeys((*space.sample(per_axis), *experiment.points))), len(whole) if whole else None
+    return list(dict.fromkeys((*space.sample(per_axis), *experiment.points))), count
 
 
 def ceiling_of(chunking: Chunking, questions: Sequence[Question]) -> float:

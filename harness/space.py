@@ -11,12 +11,17 @@ import numpy as np
 
 from harness.records import Point
 
+MOST_POINTS = 100_000  # of a space that is listed whole
+
 
 @dataclass(frozen=True)
 class Choices:
     """An axis given as a list."""
 
     values: tuple[Any, ...]
+
+    def count(self) -> int:
+        return len(self.values)
 
     def grid(self) -> tuple[Any, ...]:
         return self.values
@@ -34,25 +39,32 @@ class Range:
     step: float | None
     log: bool = False
 
+    def count(self) -> int | None:
+        """How many values it has; None when it is continuous."""
+        if self.step is None:
+            return 1 if self.low == self.high else None
+        return int((self.high - self.low) / self.step + 1e-9) + 1
+
     def grid(self) -> tuple[Any, ...] | None:
         """All its values in order; None when it is continuous."""
-        if self.step is None:
-            return (self.low,) if self.low == self.high else None
-        count = int((self.high - self.low) / self.step + 1e-9) + 1
-        values = (self.low + i * self.step for i in range(count))
-        return tuple(v if isinstance(v, int) else round(v, 10) for v in values)
+        count = self.count()
+        return None if count is None else tuple(self._value(i) for i in range(count))
+
+    def _value(self, index: int) -> Any:
+        value = self.low + index * (self.step or 0)
+        return value if isinstance(value, int) else round(value, 10)
 
     def sample(self, most: int) -> tuple[Any, ...]:
         """At most so many of its values, evenly spaced (in the logarithm for a log range), both ends among them."""
-        whole = self.grid()
-        if whole is not None and len(whole) <= most:
-            return whole
+        count = self.count()
+        if count is not None and count <= most:
+            return tuple(self._value(i) for i in range(count))
         space = np.geomspace if self.log else np.linspace
-        wanted = space(self.low, self.high, most)
-        if whole is None:
-            return tuple(round(float(v), 10) for v in wanted)
-        nearest = {whole[int(np.argmin(np.abs(np.array(whole) - v)))] for v in wanted}
-        return tuple(sorted(nearest))
+        wanted = space(self.low, self.high, most).tolist()
+        if count is None or self.step is None:
+            return tuple(round(v, 10) for v in wanted)
+        nearest = {min(max(round((v - self.low) / self.step), 0), count - 1) for v in wanted}
+        return tuple(self._value(i) for i in sorted(nearest))
 
 
 Axis = Choices | Range
@@ -66,12 +78,18 @@ class Space:
     chunk_size: Axis
     overlap_ratio: Axis
 
-    def points(self) -> tuple[Point, ...] | None:
-        """Every point in canonical order; None when an axis is continuous."""
-        sizes, ratios = self.chunk_size.grid(), self.overlap_ratio.grid()
-        if sizes is None or ratios is None:
-            return None
-        return tuple(sorted(Point(*p) for p in product(self.splitters, sizes, ratios)))
+    def count(self) -> int | None:
+        """How many points it has; None when an axis is continuous."""
+        sizes, ratios = self.chunk_size.count(), self.overlap_ratio.count()
+        return None if sizes is None or ratios is None else len(self.splitters) * sizes * ratios
+
+    def points(self) -> tuple[Point, ...]:
+        """Every point in canonical order. Raises ValueError when an axis is continuous or they are above MOST_POINTS."""
+        sizes, ratios = self.chunk_size, self.overlap_ratio
+        count = self.count()
+        if count is None or count > MOST_POINTS:
+            raise ValueError(f"{count or 'endlessly many'} points can't be listed")
+        return tuple(sorted(Point(*p) for p in product(self.splitters, sizes.grid() or (), ratios.grid() or ())))
 
     def sample(self, most_per_axis: int) -> Iterator[Point]:
         """A lattice over the space, at most so many values an axis."""

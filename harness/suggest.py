@@ -17,7 +17,7 @@ import numpy as np
 from harness.errors import Fault, HarnessError
 from harness.experiment import Experiment
 from harness.records import Point, TrialResult
-from harness.space import Axis, Choices
+from harness.space import MOST_POINTS, Axis, Choices, Space
 
 if TYPE_CHECKING:
     import optuna
@@ -32,35 +32,33 @@ class Suggestions:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self.optuna = optuna
         self.search = experiment.search
+        self.only_points = experiment.search.sampler == "points"
         self.space = experiment.space
         self.first = experiment.points
         self.whole = self._whole(total)
         self.total = min(total, len(self.whole)) if self.whole is not None else total
-        self.distributions = {
-            "splitter": optuna.distributions.CategoricalDistribution(list(self.space.splitters)),
-            "chunk_size": _distribution(self.space.chunk_size, whole=True),
-            "overlap_ratio": _distribution(self.space.overlap_ratio, whole=False),
-        }
+        # Points may be added to a study, and Optuna refuses a parameter whose choices change: they go as an attribute.
+        self.distributions = {} if self.only_points else _distributions(self.space)
         self.study = _open_study(name, storage)
 
     def _whole(self, total: int) -> tuple[Point, ...] | None:
         """All points of the search in order when they are known beforehand: points, a grid, a space within the budget."""
-        if self.search.sampler == "points":
+        if self.only_points:
             return self.first
-        points = self.space.points()
-        if points is None:
-            if self.search.sampler == "grid":
-                raise HarnessError(
-                    Fault("[search] sampler", "a grid needs a step in every range", "add step = ... or use a list")
-                )
+        grid = self.search.sampler == "grid"
+        count = self.space.count()
+        if grid:
+            _require_grid(count)
+        if count is None or count > (MOST_POINTS if grid else min(total, MOST_POINTS)):
             return None
+        points = self.space.points()
         together = tuple(dict.fromkeys((*self.first, *points)))
-        if self.search.sampler == "grid" and len(together) > total:
+        if grid and len(together) > total:
             rest = [p for p in points if p not in self.first]
             # A budget that cuts a grid short should still see all of its range.
             order = np.random.default_rng(self.search.seed).permutation(len(rest))
             return (*self.first, *(rest[i] for i in order))
-        return together if self.search.sampler == "grid" or len(together) <= total else None
+        return together if grid or len(together) <= total else None
 
     def ask(self, results: dict[int, TrialResult]) -> Iterator[tuple[int, Point]]:
         """Trial numbers and points until the budget is spent; `results` grows meanwhile."""
@@ -71,10 +69,16 @@ class Suggestions:
                 planned.popleft()
             if not self._waiting():
                 if planned:
-                    self.study.enqueue_trial(planned[0].as_params())
+                    self._enqueue(planned[0])
                 elif self.whole is not None:
                     return
             yield self._ask()
+
+    def _enqueue(self, point: Point) -> None:
+        if self.only_points:
+            self.study.enqueue_trial({}, user_attrs={"point": point.as_params()})
+        else:
+            self.study.enqueue_trial(point.as_params())
 
     def _ask(self) -> tuple[int, Point]:
         # A sampler of its own for every trial: a resumed sweep suggests what an uninterrupted one would have.
@@ -85,7 +89,7 @@ class Suggestions:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a point may lie beside the ranges' steps
             trial = self.study.ask(self.distributions)
-        return trial.number, _point(trial.params)
+        return trial.number, _point(trial.user_attrs["point"] if self.only_points else trial.params)
 
     def tell(self, result: TrialResult, objective: Callable[[TrialResult], float]) -> None:
         state = self.optuna.trial.TrialState
@@ -106,7 +110,9 @@ class Suggestions:
         told = 0
         for number in range(len(self.study.get_trials(deepcopy=False)), max(results, default=-1) + 1):
             if number in results:
-                self.study.enqueue_trial(results[number].point.as_params())
+                self._enqueue(results[number].point)
+            elif self.only_points:
+                self._enqueue(self.first[0])  # any: the number has no result, and its trial is closed below
             self._ask()
         for trial in self.study.get_trials(deepcopy=False):
             if not trial.state.is_finished() and trial.number in results:
@@ -126,6 +132,25 @@ class Suggestions:
 
 def _point(params: dict[str, Any]) -> Point:
     return Point(params["splitter"], int(params["chunk_size"]), round(float(params["overlap_ratio"]), 10))
+
+
+def _require_grid(count: int | None) -> None:
+    """Raises HarnessError when a grid is endless or too long to list."""
+    if count is None:
+        raise HarnessError(Fault("[search] sampler", "a grid needs a step in every range", "add step = ... or use a list"))
+    if count > MOST_POINTS:
+        what = f"the grid has {count:,} points; {MOST_POINTS:,} at most can be listed"
+        raise HarnessError(Fault("[search] sampler", what, "take larger steps, or sampler = 'tpe' or 'random'"))
+
+
+def _distributions(space: Space) -> dict[str, Any]:
+    from optuna.distributions import CategoricalDistribution
+
+    return {
+        "splitter": CategoricalDistribution(list(space.splitters)),
+        "chunk_size": _distribution(space.chunk_size, whole=True),
+        "overlap_ratio": _distribution(space.overlap_ratio, whole=False),
+    }
 
 
 def _distribution(axis: Axis, whole: bool) -> Any:

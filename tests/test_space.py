@@ -37,6 +37,22 @@ def test_a_sample_is_of_the_grid_in_order_with_both_ends_and_no_more_than_asked(
     assert list(found) == sorted(set(found))
     assert (found[0], found[-1]) == (whole[0], whole[-1])
     assert len(found) <= most or len(found) == len(whole) <= most
+    assert axis.count() == len(whole)
+
+
+@pytest.mark.parametrize(
+    ("space", "count"),
+    [
+        (Space(("words",), Range(1, 10**9, 1), Choices((0.0, 0.5))), 2 * 10**9),
+        (Space(("words",), Choices((20,)), Range(0.0, 0.9, 1e-9)), 900_000_001),
+    ],
+    ids=["sizes", "ratios"],
+)
+def test_a_huge_space_is_counted_and_sampled_but_never_listed(space, count):
+    assert space.count() == count
+    assert 5 <= len(list(space.sample(5))) <= 10
+    with pytest.raises(ValueError, match="can't be listed"):
+        space.points()
 
 
 def test_a_finite_space_is_every_combination_in_canonical_order():
@@ -46,7 +62,9 @@ def test_a_finite_space_is_every_combination_in_canonical_order():
 
 def test_a_continuous_space_has_no_list_of_points_but_a_lattice():
     space = Space(("words",), Choices((40,)), Range(0.0, 0.5, None))
-    assert space.points() is None
+    assert space.count() is None
+    with pytest.raises(ValueError, match="endlessly many points"):
+        space.points()
     assert list(space.sample(3)) == [Point("words", 40, 0.0), Point("words", 40, 0.25), Point("words", 40, 0.5)]
 
 

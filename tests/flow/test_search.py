@@ -76,6 +76,42 @@ def test_the_sampler_points_tries_the_points_and_nothing_else(project: Project) 
     assert tried(project) == [("words", 30, 0.0), ("words", 50, 0.2)]
 
 
+def the_points(*sizes: int) -> dict[str, Any]:
+    points = [{"splitter": "words", "chunk_size": n, "overlap_ratio": 0.1} for n in sizes]
+    return {"sampler": "points", "unit": "words", "points": points}
+
+
+def test_points_may_be_added_later_and_only_the_new_ones_are_measured(project: Project) -> None:
+    project.configure(search=the_points(30, 50))
+    project.ok("sweep")
+    before = [p.read_bytes() for p in project.results()]
+    project.configure(search=the_points(30, 50, 40))
+    assert project.ok("sweep")["trials"]["complete"] == 3
+    assert tried(project) == [("words", 30, 0.1), ("words", 50, 0.1), ("words", 40, 0.1)]
+    assert [p.read_bytes() for p in project.results()][:2] == before
+
+
+def test_a_lost_study_of_points_is_rebuilt_from_the_results_and_goes_on(project: Project) -> None:
+    project.configure(search=the_points(30, 50))
+    project.ok("sweep")
+    project.results()[0].unlink()
+    for database in project.state.rglob("studies.db"):
+        database.unlink()
+    project.configure(search=the_points(50, 30, 40))
+    assert project.ok("sweep")["trials"]["complete"] == 3
+    assert tried(project) == [("words", 50, 0.1), ("words", 30, 0.1), ("words", 40, 0.1)]
+
+
+def test_a_grid_too_long_to_list_is_refused_and_any_other_sampler_takes_it(project: Project) -> None:
+    huge = {"trials": 2, "chunk_size": {"low": 10, "high": 90}, "overlap_ratio": {"low": 0.0, "high": 0.4, "step": 1e-6}}
+    project.configure(search={**GRID, **huge})
+    (error,) = project.refused("sweep", code=2)["errors"]
+    assert error["what"] == "the grid has 32,400,081 points; 100,000 at most can be listed"
+    assert project.ok("estimate")["of"] == 32_400_081
+    project.configure(search={**TPE, **huge})
+    assert project.ok("sweep", "--fresh")["trials"]["complete"] == 2
+
+
 def test_trials_is_the_number_in_all_so_that_a_larger_one_goes_on(project: Project) -> None:
     project.configure(search={**TPE, "trials": 3})
     assert project.ok("sweep")["trials"]["complete"] == 3
