@@ -305,10 +305,20 @@ def _holdout(case: _Case) -> Iterator[Fault]:
         return
     if record.claim.lock_id != case.lock.lock_id:
         return
-    if threshold.apply(record.evaluation.questions, case.lock.threshold.value) != record.at_threshold:
-        yield case.fault(
-            "the holdout's record was edited: its outcomes do not follow from its scores", "restore it from a backup"
-        )
+    tuned = case.lock.threshold
+    for agrees, what in (
+        (record.threshold == tuned, "its threshold is not the lock's"),
+        (
+            threshold.apply(record.evaluation.questions, tuned.value) == record.at_threshold,
+            "its outcomes do not follow from its scores",
+        ),
+        (
+            threshold.verdict(tuned.at_threshold, record.at_threshold) == record.verdict,
+            "its verdict does not follow from its outcomes",
+        ),
+    ):
+        if not agrees:
+            yield case.fault(f"the holdout's record was edited: {what}", "restore it from a backup")
     if record.run_id is None:
         yield case.fault("the holdout's result is not in MLflow", "run `harness holdout` to log it")
         return

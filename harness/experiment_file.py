@@ -202,7 +202,7 @@ def as_fault(error: Any, places: Places, known: list[str] | None = None) -> Faul
     shown = f" (found {value!r})" if isinstance(value, str | int | float | bool) else ""
     if error["type"] == "string_pattern_mismatch":
         return Fault(where, f"{value!r} is no name for an experiment", "use letters, digits, . _ -, a letter or digit first")
-    fix = "write one of these" if error["type"] == "literal_error" else "docs/experiment-file.md shows every key"
+    fix = "write one of these" if error["type"] == "literal_error" else "correct the value"
     return Fault(where, f"{message}{shown}", fix)
 
 

@@ -205,9 +205,7 @@ def show_lock(locked: Locked) -> None:
 def show_holdout(opened: Opened) -> None:
     record = opened.record
     out().print(Text(f"holdout, opened {record.claim.claimed} by {record.claim.claimed_by} for lock {record.claim.lock_id}"))
-    out().print(
-        f"hit@1 {_hits(record.evaluation, 1)}, hit@3 {_hits(record.evaluation, 3)}, MRR {record.evaluation.metrics['mrr']:.3f}"
-    )
+    out().print(f"hit@1 {_hits(record.evaluation, 1)}, hit@3 {_hits(record.evaluation, 3)}, MRR {_mrr(record.evaluation)}")
     _show_gate(opened)
 
 
@@ -301,7 +299,8 @@ def _figures(evaluation: Evaluation) -> str:
 
 
 def _mrr(evaluation: Evaluation) -> str:
-    return f"{evaluation.metrics['mrr']:.3f}" if "mrr" in evaluation.metrics else "undefined"
+    mrr = evaluation.metrics.get("mrr")
+    return "undefined" if mrr is None else f"{mrr:.3f}"
 
 
 def _first_hits(r: TrialResult) -> str:

@@ -44,6 +44,20 @@ def edit_text(path: Path, old: str, new: str) -> None:
     path.write_bytes(text.replace(old, new, 1).encode())
 
 
+def edit_verdict(project: Project) -> None:
+    (path,) = (project.state / "claims").glob("*.result.json")
+    edit_json(path, lambda record: record["verdict"].update(verdict="verified"))
+
+
+def edit_recorded_threshold(project: Project) -> None:
+    (path,) = (project.state / "claims").glob("*.result.json")
+    edit_json(path, lambda record: record["threshold"].update(value=0.01))
+
+
+def delete_locks(project: Project) -> None:
+    shutil.rmtree(project.state / "small" / "locks")
+
+
 def edit_small_file(project: Project) -> None:
     edit_text(project.root / "exp.lock.toml", f"value = {lock_of(project)['threshold']['value']}", "value = 0.01")
 
@@ -99,6 +113,9 @@ def delete_holdout_run(project: Project) -> None:
 
 
 TAMPERINGS: dict[str, tuple[Callable[[Project], Any], str]] = {
+    "an edited verdict": (edit_verdict, "its verdict does not follow from its outcomes"),
+    "an edited threshold in the holdout's record": (edit_recorded_threshold, "its threshold is not the lock's"),
+    "deleted locks": (delete_locks, "which is gone"),
     "the lock's threshold": (edit_lock, "its file was edited"),
     "the lock's model": (edit_lock_model, "its file was edited"),
     "the file to check in": (edit_small_file, "[threshold] value is 0.01, the lock says"),

@@ -262,3 +262,53 @@ def test_the_trial_of_a_study_begun_anew_can_be_locked_but_not_opened_twice(open
     made = opened.ok("lock")
     assert made["params"]["chunk_size"] in (16, 32)
     assert opened.refused("holdout")["already_opened"] is True
+
+
+def test_a_lost_record_does_not_open_the_holdout_again(opened: Project) -> None:
+    shutil.rmtree(opened.state / "claims")
+    again = opened.refused("holdout")
+    assert again["already_opened"] is True
+    assert again["metrics"] == opened.runs("holdout")[0].data.metrics
+
+
+def test_a_copy_of_the_project_can_neither_open_again_nor_finish_what_the_other_began(locked: Project, tmp_path: Path) -> None:
+    store = ("--tracking-uri", locked.tracking_uri)
+    shutil.copytree(locked.root, tmp_path / "copy")
+    copy = Project(tmp_path / "copy", None)
+    locked.ok("holdout")
+    again = copy.refused("holdout", *store)
+    assert again["metrics"] == locked.runs("holdout")[0].data.metrics
+    assert len(locked.runs("holdout")) == 1
+
+
+def test_run_does_not_take_another_locks_holdout_for_its_own(opened: Project) -> None:
+    opened.configure(selection={"key": ["chunks"]})
+    ran = opened.run("run", "exp.toml", "--json")
+    assert ran.code == 3
+    assert ran.json["holdout"]["lock_id"] != ran.json["lock"]["lock_id"]
+    shown = opened.run("run", "exp.toml")
+    assert f"of lock {ran.json['holdout']['lock_id']}, not of this one" in shown.out
+
+
+def test_an_edited_lock_opens_nothing(locked: Project) -> None:
+    (path,) = (locked.state / "small" / "locks").glob("*.json")
+    path.write_text(path.read_text().replace('"value": 0.', '"value": 1.', 1))
+    (error,) = locked.refused("holdout")["errors"]
+    assert "the lock was edited" in error["what"]
+    assert claims(locked) == {}
+
+
+def test_another_embedder_than_the_sweeps_can_not_be_locked(swept: Project) -> None:
+    swept.configure(embedder={"type": "term-frequency"})
+    (error,) = swept.refused("lock")["errors"]
+    assert "embedder fingerprint changed since the sweep" in error["what"]
+
+
+def test_a_holdout_of_unanswerable_questions_only_is_shown_without_figures_that_it_lacks(project: Project) -> None:
+    project.write_questions([q for q in QUESTIONS if q[3] == "dev" or not q[4]])
+    project.ok("sweep")
+    project.ok("lock")
+    ran = project.run("holdout", "exp.toml")
+    assert ran.code == 0, ran.err
+    assert "hit@1 undefined" in ran.out
+    assert "MRR undefined" in ran.out

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sqlite3
+import time
 from collections import Counter
 from contextlib import closing
 from typing import Any
@@ -234,3 +235,28 @@ def test_a_full_disk_is_told_and_leaves_no_half_result(project: Project, monkeyp
     assert "No space left on device" in error["what"]
     assert not list(project.state.rglob("*.tmp"))
     assert project.ok("sweep")["trials"]["complete"] == 4
+
+
+def test_results_without_the_study_that_says_of_what_are_not_taken_for_other_data(swept: Project) -> None:
+    (swept.state / "small" / "studies" / "1" / "study.json").unlink()
+    swept.sections.write_bytes(swept.sections.read_bytes().replace(b"twelve hours", b"eleven hours"))
+    (error,) = swept.refused("sweep", code=2)["errors"]
+    assert "holds results, but the study.json" in error["what"]
+
+
+@pytest.mark.slow
+def test_a_first_sweep_that_is_killed_while_mlflow_makes_its_tables_can_go_on(bare: Project) -> None:
+    for seconds in (1.0, 1.5, 2.0, 2.5):
+        process = bare.start("sweep", "exp.toml")
+        time.sleep(seconds)
+        process.kill()
+        process.wait()
+    assert bare.ok("sweep")["trials"]["complete"] == 4
+
+
+@pytest.mark.slow
+def test_two_experiments_may_begin_at_once_in_a_new_project(bare: Project) -> None:
+    other = bare.root / "other.toml"
+    other.write_text(bare.file.read_text("utf-8").replace('"small"', '"other"'), "utf-8")
+    racers = [bare.start("sweep", name, "--json") for name in ("exp.toml", "other.toml")]
+    assert [racer.wait() for racer in racers] == [0, 0]
