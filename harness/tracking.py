@@ -62,6 +62,8 @@ def source_tags(source: str) -> dict[str, str]:
 def require_answer(uri: str) -> None:
     """Raises TrackingDown when a server does not answer; a SQLite file is made by whoever writes to it."""
     if uri.startswith("sqlite:"):
+        if Path(uri.removeprefix("sqlite:///")).is_dir():
+            raise TrackingDown(Fault(uri, "that is a folder, not a database file", "give a file's path"))
         return
     _set_defaults()
     with _answering(uri):
