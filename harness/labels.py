@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 from rapidfuzz import fuzz
 
@@ -13,6 +15,7 @@ from harness.errors import Fault
 from harness.records import Corpus, Document, Evidence, Place, Question, Section, Span
 
 ENOUGH_DEV = 25  # below it one question moves hit at 1 by more than four points
+MOST_COMBINATIONS = 64  # of the places of an all-of list's texts
 SPLITS = {"dev": "dev", "holdout": "holdout", "test": "holdout"}
 
 
@@ -54,11 +57,15 @@ def parse_evidence(cell: str) -> tuple[tuple[str, ...], ...]:
         return ((cell,),) if cell else ()
     try:
         listed = json.loads(cell)
+    except RecursionError:
+        raise ValueError("a list nested too deeply") from None
     except ValueError:
         return ((cell,),)  # a text that begins with a bracket
     alternatives = [item if isinstance(item, list) else [item] for item in listed]
     if not alternatives or not all(a and all(isinstance(t, str) and t.strip() for t in a) for a in alternatives):
         raise ValueError("a JSON list of texts, or of lists of texts, none of them empty, is expected")
+    if any("\ud800" <= c <= "\udfff" for a in alternatives for t in a for c in t):
+        raise ValueError("half of a surrogate pair, which is no character")
     return tuple(tuple(t.strip() for t in a) for a in alternatives)
 
 
@@ -149,6 +156,7 @@ def _locate(raw: RawQuestion, corpus: Corpus, sections: Sections, notes: _Notes)
         if raw.section_id:
             what = f"section '{raw.section_id}' is expected but there is no evidence"
             notes.faults.append(Fault(raw.where, what, "quote the evidence, or clear the section for an unanswerable question"))
+        _known_document(raw, corpus, notes)
         return Question(raw.question_id, raw.text) if len(notes.faults) == before else None
     expected = _expected(raw, corpus, sections, notes)
     if len(notes.faults) > before:
@@ -161,11 +169,17 @@ def _locate(raw: RawQuestion, corpus: Corpus, sections: Sections, notes: _Notes)
     return Question(raw.question_id, raw.text, Evidence(alternatives), target)
 
 
+def _known_document(raw: RawQuestion, corpus: Corpus, notes: _Notes) -> bool:
+    if not raw.document_id or raw.document_id in corpus.index:
+        return True
+    known = f"the corpus has {len(corpus.documents)} documents, such as '{corpus.documents[0].document_id}'"
+    notes.faults.append(Fault(raw.where, f"unknown document '{raw.document_id}'", known))
+    return False
+
+
 def _expected(raw: RawQuestion, corpus: Corpus, sections: Sections, notes: _Notes) -> tuple[Document, Section | None] | None:
     """The document, and section if named, that a question expects; None when it names neither or wrongly."""
-    if raw.document_id and raw.document_id not in corpus.index:
-        known = f"the corpus has {len(corpus.documents)} documents, such as '{corpus.documents[0].document_id}'"
-        notes.faults.append(Fault(raw.where, f"unknown document '{raw.document_id}'", known))
+    if not _known_document(raw, corpus, notes):
         return None
     if not raw.section_id:
         return (corpus[raw.document_id], None) if raw.document_id else None
@@ -188,7 +202,7 @@ def _alternative(
     expected: tuple[Document, Section | None] | None,
     notes: _Notes,
 ) -> list[tuple[Place, ...]]:
-    """The alternatives that an all-of list of texts stands for: one, or one per identical occurrence of a single text."""
+    """The alternatives that an all-of list of texts stands for: one per combination of the places where they stand."""
     documents = (expected[0],) if expected else corpus.documents
     places: list[list[Place]] = []
     for text in texts:
@@ -207,9 +221,22 @@ def _alternative(
         places.append(inside or found)
     if len(places) < len(texts):
         return []
-    if len(places) == 1:
-        return [(p,) for p in places[0]]
-    return [tuple(p[0] for p in places)]
+    return [(p,) for p in places[0]] if len(places) == 1 else _combined(raw, texts, places, notes)
+
+
+def _combined(raw: RawQuestion, texts: Sequence[str], places: list[list[Place]], notes: _Notes) -> list[tuple[Place, ...]]:
+    """One alternative per combination of places, all of them distinct, for a text that stands twice may answer by either."""
+    number = math.prod(len(p) for p in places)
+    if number > MOST_COMBINATIONS:
+        what = f"the {len(texts)} texts of an all-of list stand in {number:,} combinations of places"
+        notes.faults.append(Fault(raw.where, what, f"quote more of each, so that at most {MOST_COMBINATIONS} are left"))
+        return []
+    combined = {frozenset(c): c for c in product(*places) if len(set(c)) == len(c)}
+    if not combined:
+        shown = ", ".join(f"'{_short(t, 30)}'" for t in texts)
+        what = f"the all-of list {shown} asks for the same place more than once"
+        notes.faults.append(Fault(raw.where, what, "name each text once, or quote more of it where it stands twice"))
+    return list(combined.values())
 
 
 def _not_found(raw: RawQuestion, text: str, documents: Sequence[Document], corpus: Corpus) -> Fault:
@@ -249,6 +276,17 @@ def _same_question_in_both_splits(raws: Sequence[RawQuestion], located: Located,
             notes.faults.append(Fault("questions", what, "keep it in one split"))
 
 
+def _same_question_twice(raws: Sequence[RawQuestion], located: Located, notes: _Notes) -> None:
+    where = {r.question_id: r.where for r in raws}
+    first: dict[tuple[str, str], str] = {}
+    for split, question in located:
+        earlier = first.setdefault((split, question.sha256), question.question_id)
+        if earlier != question.question_id:
+            what = f"{split} question '{question.question_id}' is the same as '{earlier}'"
+            fix = "delete one; several answers are alternatives of one question's evidence"
+            notes.faults.append(Fault(where[question.question_id], what, fix))
+
+
 def _enough_dev(raws: Sequence[RawQuestion], located: Located, notes: _Notes) -> None:
     answerable = sum(split == "dev" and q.answerable for split, q in located)
     if answerable == 0:
@@ -272,6 +310,7 @@ def _both_kinds(raws: Sequence[RawQuestion], located: Located, notes: _Notes) ->
 CHECKS: list[Callable[[Sequence[RawQuestion], Located, _Notes], None]] = [
     _duplicate_ids,
     _same_question_in_both_splits,
+    _same_question_twice,
     _enough_dev,
     _both_kinds,
 ]

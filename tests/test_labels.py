@@ -105,6 +105,52 @@ def test_alternatives_and_all_of_sets_are_located_in_one_document_or_several():
     assert placed == [[("guide", 6), ("guide", 39)], [("rules", 6)]]
 
 
+ECHO = one("alpha beta. gamma. alpha beta. delta. alpha beta.")
+
+
+def starts(question):
+    return [[p.span.start for p in a] for a in question.evidence.alternatives]
+
+
+def test_an_all_of_text_that_stands_several_times_may_be_any_of_them():
+    ((_, question),) = label([raw(evidence=(("alpha beta", "delta"),))], ECHO).questions
+    assert starts(question) == [[0, 31], [19, 31], [38, 31]]
+
+
+def test_an_all_of_text_in_the_expected_section_is_that_one_alone():
+    ((_, question),) = label([raw(section="B", document="guide", evidence=(("gate", "at ten"),))], CORPUS).questions
+    assert starts(question) == [[34, 45]]
+
+
+def test_a_text_named_twice_in_one_all_of_list_needs_two_places():
+    ((_, question),) = label([raw(evidence=(("alpha beta", "alpha beta"),))], ECHO).questions
+    assert [sorted(a) for a in starts(question)] == [[0, 19], [0, 38], [19, 38]]
+    fault = label([raw(evidence=(("gamma", "Gamma"),))], ECHO).faults[0]
+    assert fault.what == "the all-of list 'gamma', 'Gamma' asks for the same place more than once"
+
+
+def test_an_all_of_list_of_too_many_places_is_asked_for_longer_quotes():
+    corpus = one("a b " * 9)
+    fault = label([raw(evidence=(("a", "b"),))], corpus).faults[0]
+    assert fault.what == "the 2 texts of an all-of list stand in 81 combinations of places"
+    assert fault.fix == "quote more of each, so that at most 64 are left"
+
+
+def test_the_same_question_twice_in_one_split_is_a_fault_that_names_both():
+    questions = [raw("Q1"), raw("Q2", " where? "), raw("Q3", "When?", "holdout"), raw("Q4", "WHEN?", "test", ())]
+    faults = {f.where: f.what for f in label(questions, CORPUS).faults}
+    assert faults == {
+        "q.csv line Q2": "dev question 'Q2' is the same as 'Q1'",
+        "q.csv line Q4": "holdout question 'Q4' is the same as 'Q3'",
+    }
+
+
+@pytest.mark.parametrize("cell", ["[" * 100_000, "[" * 100_000 + "]" * 100_000, '["\\ud800"]'])
+def test_json_that_no_text_can_come_of_is_refused(cell):
+    with pytest.raises(ValueError, match=r"nested too deeply|half of a surrogate pair"):
+        parse_evidence(cell)
+
+
 def test_evidence_that_is_nowhere_is_shown_with_the_nearest_text():
     (fault,) = [f for f in label([raw(evidence=(("The gate closes at ten",),))], CORPUS).faults if f.where.startswith("q.csv")]
     assert fault.what == "evidence 'The gate closes at ten' is not in any document"
@@ -130,6 +176,7 @@ BAD = [
     (raw("Q3", "Lost?", section="Z"), "unknown section 'Z'"),
     (raw("Q4", "Which A?", section="A"), "section 'A' exists in several documents (guide, rules)"),
     (raw("Q5", "In what?", document="atlas"), "unknown document 'atlas'"),
+    (raw("Q5b", "Not in what?", document="almanac", evidence=()), "unknown document 'almanac'"),
     (raw("Q6", "Which split?", split="train"), "unknown split 'train'"),
     (raw("Q7", " "), "the question is empty"),
     (raw("Q8", "No quote?", evidence=(), section="B"), "section 'B' is expected but there is no evidence"),
@@ -163,7 +210,7 @@ def test_an_unanswerable_question_is_kept_without_evidence():
 def test_no_answerable_dev_question_is_a_fault_and_few_are_a_warning():
     assert "no answerable dev questions" in [f.what for f in label([raw(evidence=())], CORPUS).faults]
     few = label([raw(f"Q{i}", f"Question {i}?") for i in range(10)], CORPUS)
-    assert "only 10 answerable dev questions: one of them moves hit at 1 by 10 points" in [w.what for w in few.warnings]
+    assert "only 10 answerable dev questions: one moves hit at 1 by 10 points" in [w.what for w in few.warnings]
     enough = label([raw(f"Q{i}", f"Question {i}?") for i in range(ENOUGH_DEV)], CORPUS)
     assert not any("answerable dev questions:" in w.what for w in enough.warnings)
 
