@@ -83,22 +83,24 @@ class Experiment:
 
     @cached_property
     def source_text(self) -> str:
-        return self.path.read_text("utf-8")
+        return self.path.read_text("utf-8-sig")
 
 
 def load(path: str | Path) -> Experiment:
     """Read an experiment file. Raises HarnessError with every fault of the file, each with its line."""
     path = Path(path)
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except FileNotFoundError:
         raise HarnessError(Fault(str(path), "no such experiment file", "give the path of a .toml file")) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise HarnessError(Fault(str(path), f"can't be read ({error})", "give a UTF-8 .toml file")) from error
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise HarnessError(Fault(str(path), f"not valid TOML ({error})", "correct it")) from error
+    except RecursionError:
+        raise HarnessError(Fault(str(path), "lists or tables are nested too deeply", "write them flat")) from None
     return _resolve(path.resolve(), Places(path, text), raw)
 
 
@@ -192,9 +194,14 @@ def _embedder_options(raw: Mapping[str, Any], places: Places, faults: list[Fault
     own = {k: v for k, v in section.items() if k not in ("type", "similarity")}
     model = embedders.EMBEDDERS[name].Options
     keys = ["type", "similarity", *model.model_fields]
-    beside = places.path.resolve().parent / str(own.get("model", ""))
-    if "model" in own and (beside.is_dir() or str(own["model"]).startswith(("./", "../"))):
-        own["model"] = str(beside.resolve())  # like every path of the file, relative to it
+    try:
+        beside = places.path.resolve().parent / str(own.get("model", ""))
+        if "model" in own and (beside.is_dir() or str(own["model"]).startswith(("./", "../"))):
+            own["model"] = str(beside.resolve())  # like every path of the file, relative to it
+    except (OSError, ValueError) as error:
+        what = f"it can't be a folder's name ({getattr(error, 'strerror', None) or error})"
+        faults.append(Fault(places.of("embedder", "model"), what, "give a folder, a hub name or package:NAME"))
+        return None
     try:
         return model.model_validate(own)
     except ValidationError as error:

@@ -256,6 +256,11 @@ def test_tfidf_learns_from_chunks_and_its_state_is_theirs_and_stable():
     assert scoring_fingerprint(fitted, "cosine") == scoring_fingerprint(again, "cosine") != scoring_fingerprint(other, "cosine")
 
 
+def test_tfidf_refuses_chunks_of_stop_words_only():
+    with pytest.raises(HarnessError, match=r"tfidf finds no word that it counts in 2 chunks \(empty vocabulary\)"):
+        Tfidf.load(NoOptions()).fit(["the and of", "to be"])
+
+
 def test_tfidf_knows_only_words_of_the_chunks_and_weighs_rare_ones_more():
     fitted = Tfidf.load(NoOptions()).fit(["gate gate lamp", "lamp window"])
     assert fitted.embed(["zeppelin"], "query").nnz == 0

@@ -94,6 +94,32 @@ def test_a_named_encoding_is_used_and_an_unknown_one_refused(write):
     assert (fault.where, fault.what) == ("[data] encoding", "unknown encoding 'utf-9'")
 
 
+def refused(source):
+    """The faults of a corpus; none when it can be read."""
+    try:
+        source.read_corpus()
+    except HarnessError as error:
+        return error.faults
+    return ()
+
+
+@pytest.mark.parametrize("encoding", ["undefined", "punycode", "idna", "hex", "rot13", "utf\0-8", "", "unicode_escape", "\ud800"])
+@pytest.mark.parametrize("data", [b"\xff", SECTIONS.encode(), rb"\ud800"], ids=["0xff", "table", "surrogate"])
+def test_no_encoding_makes_a_traceback(write, encoding, data):
+    assert all(f.where and f.what and f.fix for f in refused(write(data, encoding=encoding)))
+
+
+def test_a_column_that_stands_twice_is_named(write):
+    (fault,) = faults_of(write("document_id,section_id,heading,text,text\nd,S,,alpha,beta\n"))
+    assert fault.where.endswith("sections.csv line 1")
+    assert fault.what == "column 'text' stands twice"
+
+
+def test_a_path_with_a_nul_is_refused(write, tmp_path):
+    (fault,) = faults_of(replace(write(), corpus=tmp_path / "a\0b"))
+    assert "can't be read" in fault.what
+
+
 def test_every_missing_column_is_named(write):
     faults = faults_of(write(questions="question_id,question,split\n"))
     assert [f.what for f in faults] == [

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from harness.errors import Fault, HarnessError
 from harness.records import EmbedderIdentity, IntArray, sha256_json
 from harness.tokenizers.words import words
 from harness.version import environment
@@ -64,10 +65,14 @@ class Tfidf(_Lexical):
         return EmbedderIdentity("tfidf", "TF-IDF, word 1-2-grams, English stop words", parts, environment("scikit-learn"))
 
     def fit(self, texts: Sequence[str]) -> Tfidf:
-        """A copy fitted on the chunks. Raises ValueError when they hold stop words only."""
+        """A copy fitted on the chunks. Raises HarnessError when they hold stop words only."""
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        return Tfidf(TfidfVectorizer(**self.SETTINGS).fit(texts))
+        try:
+            return Tfidf(TfidfVectorizer(**self.SETTINGS).fit(texts))
+        except ValueError as error:
+            what = f"tfidf finds no word that it counts in {len(texts)} chunks ({str(error).partition(';')[0]})"
+            raise HarnessError(Fault("[embedder] type", what, "use type = 'term-frequency', or another corpus")) from error
 
     @cached_property
     def fitted_state(self) -> str | None:  # type: ignore[override]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,8 @@ def read_rows(path: Path, encoding: str, columns: tuple[str, ...]) -> Iterator[t
     if other := [c for c in (";", "\t") if len(reader.fieldnames) == 1 and c in reader.fieldnames[0]]:
         what = f"the cells are separated by {'semicolons' if other[0] == ';' else 'tabs'}"
         raise HarnessError(Fault(f"{path} line 1", what, "save it with commas"))
+    if twice := [c for c, n in Counter(reader.fieldnames).items() if n > 1]:
+        raise HarnessError([Fault(f"{path} line 1", f"column '{c}' stands twice", "delete or rename one") for c in twice])
     if missing:
         has = ", ".join(reader.fieldnames or ()) or "none"
         raise HarnessError(
@@ -59,14 +62,26 @@ def read_text(path: Path, encoding: str) -> str:
         data = path.read_bytes()
     except FileNotFoundError:
         raise HarnessError(Fault(str(path), "no such file", "correct the path; it is relative to the experiment file")) from None
-    except OSError as error:
-        raise HarnessError(Fault(str(path), f"can't be read ({error.strerror})", "give a file")) from error
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        what = f"can't be read ({getattr(error, 'strerror', None) or error})"
+        raise HarnessError(Fault(repr(str(path)) if "\0" in str(path) else str(path), what, "give a file")) from error
+    return _decoded(data, path, encoding)
+
+
+def _decoded(data: bytes, path: Path, encoding: str) -> str:
+    fix = 'save it as UTF-8, or name its encoding: [data] encoding = "..."'
     try:
-        return data.decode("utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding)
+        text = data.decode("utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding)
+        text.encode("utf-8")  # some codecs give half of a surrogate pair, which nothing can write again
+        return text
     except UnicodeDecodeError as error:
-        fix = 'save it as UTF-8, or name its encoding: [data] encoding = "..."'
-        raise HarnessError(Fault(f"{path} byte {error.start}", f"0x{data[error.start]:02x} is not {encoding}", fix)) from error
-    except LookupError:
-        raise HarnessError(
-            Fault("[data] encoding", f"unknown encoding '{encoding}'", "use a Python codec name such as utf-8 or cp1252")
-        ) from None
+        shown = f"0x{data[error.start]:02x} is not {encoding}" if error.start < len(data) else f"it is not {encoding}"
+        raise HarnessError(Fault(f"{path} byte {error.start}", shown, fix)) from error
+    except UnicodeEncodeError as error:
+        what = f"it has half of a surrogate pair at character {error.start} when read as {encoding}"
+        raise HarnessError(Fault(str(path), what, fix)) from error
+    except UnicodeError as error:
+        raise HarnessError(Fault(str(path), f"can't be read as {encoding} ({error})", fix)) from error
+    except (LookupError, ValueError):
+        what = f"unknown encoding {encoding!r}"
+        raise HarnessError(Fault("[data] encoding", what, "use a Python codec name such as utf-8 or cp1252")) from None
