@@ -262,9 +262,16 @@ def _beyond_embedder(file: File, space: Space, places: Places) -> list[Fault]:
 
 
 def _selection_faults(file: File, ks: tuple[int, ...], places: Places) -> list[Fault]:
-    known = [*metrics.names(ks, file.scoring.char_k), *metrics.COSTS]
-    return [
-        Fault(places.of("selection", "key"), f"unknown metric '{part.lstrip('-')}'", nearest(part.lstrip("-"), known))
+    quality = metrics.names(ks, file.scoring.char_k)
+    known = [*quality, *metrics.COSTS]
+    where = places.of("selection", "key")
+    faults = [
+        Fault(where, f"unknown metric '{part.removeprefix('-')}'", nearest(part.removeprefix("-"), known))
         for part in file.selection.key
         if part.removeprefix("-") not in known
     ]
+    first = file.selection.key[0]
+    if not faults and file.selection.rule in ("within", "target") and first not in quality:
+        what = f"rule '{file.selection.rule}' can't go by '{first}'"
+        faults.append(Fault(where, what, "put a quality metric without '-' first, such as hit_at_1"))
+    return faults

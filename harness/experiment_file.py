@@ -16,12 +16,15 @@ from harness import metrics
 from harness.errors import Fault, nearest
 from harness.selection import Selection
 
+RESERVED = ("artifacts", "claims", "studies.db")  # what else lies beside the experiments' folders
+MOST_SIZE = 10_000_000  # units in a chunk
 # What pydantic says of each shape that a value could have had.
 WRONG_SHAPE = ("model_type", "list_type")
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Strict: `trials = true` is no 1 and "2" no 2; a whole number is still a float.
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class About(_Section):
@@ -29,6 +32,14 @@ class About(_Section):
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)
     question: str = ""
+
+    @field_validator("name")
+    @classmethod
+    def _free(cls, value: str) -> str:
+        folded = value.casefold()
+        if folded in RESERVED or folded.startswith("studies.db-") or folded.endswith(".lock"):
+            raise ValueError(f"the name is taken by the harness itself; not {', '.join(RESERVED)} or *.lock")
+        return value
 
 
 class Data(_Section):
@@ -49,9 +60,12 @@ class RangeModel(_Section):
     log: bool = False
 
 
+ChunkSize = Annotated[int, Field(ge=1, le=MOST_SIZE)]
+
+
 class PointModel(_Section):
     splitter: str
-    chunk_size: int = Field(ge=1)
+    chunk_size: ChunkSize
     overlap_ratio: float = Field(default=0.0, ge=0, lt=1)
 
 
@@ -63,11 +77,11 @@ class Search(_Section):
 
     sampler: Literal["tpe", "grid", "random", "points"] = "tpe"
     trials: int = Field(default=40, ge=1)
-    seed: int = 7
+    seed: int = Field(default=7, ge=0)
     prune: Literal["auto", "none"] = "auto"
     unit: str | None = None
     splitter: OneOrMore | None = None
-    chunk_size: RangeModel | list[Annotated[int, Field(ge=1)]] | None = None
+    chunk_size: RangeModel | list[ChunkSize] | None = None
     overlap_ratio: RangeModel | list[Annotated[float, Field(ge=0, lt=1)]] = [0.0]
     prepend: list[list[str]] = [[]]
     points: list[PointModel] = []
@@ -91,6 +105,8 @@ class Search(_Section):
     def _ordered(cls, value: Any) -> Any:
         if isinstance(value, RangeModel) and value.low > value.high:
             raise ValueError(f"low {value.low:g} is above high {value.high:g}")
+        if isinstance(value, RangeModel) and value.low < value.high and (value.step or 0) > value.high - value.low + 1e-9:
+            raise ValueError(f"step {value.step:g} is larger than the range from {value.low:g} to {value.high:g}")
         if isinstance(value, list) and not value:
             raise ValueError("the list is empty")
         return value
@@ -102,6 +118,8 @@ class Search(_Section):
             value.low < 1 or any(n is not None and n % 1 for n in (value.low, value.high, value.step))
         ):
             raise ValueError("chunk sizes are whole numbers of at least 1")
+        if isinstance(value, RangeModel) and value.high > MOST_SIZE:
+            raise ValueError(f"high {value.high:g} is above {MOST_SIZE}, the largest chunk size")
         if isinstance(value, RangeModel) and value.log and value.step is not None:
             raise ValueError("a range has log or step, not both")
         return value

@@ -15,7 +15,7 @@ from harness.records import TrialResult
 class Selection(BaseModel):
     """`[selection]`; `rule` is a name in `RULES`, `margin` is in questions, `target` a value of the key's first metric."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     key: list[str] = Field(default=["hit_at_1", "hit_at_3", "-index_ratio"], min_length=1)
     rule: str = "best"
@@ -114,6 +114,9 @@ def select(results: Sequence[TrialResult], rule: Selection) -> Selected:
     if not complete:
         errors = "; ".join(dict.fromkeys((t.error or "").partition("\n")[0] for t in results)) or "none was run"
         raise HarnessError(Fault("sweep", f"no trial is complete ({errors[:500]})", "mend the cause and run the sweep again"))
+    if all(key_values(t, rule.key[:1])[0] == float("-inf") for t in complete):
+        what = f"'{rule.key[0]}' is undefined for every complete trial: no question has what it measures"
+        raise HarnessError(Fault("[selection] key", what, "put another metric first, or label what it needs"))
     allowed = [
         t for t in distinct(complete) if rule.max_context_at_3 is None or t.metrics["context_at_3"] <= rule.max_context_at_3
     ]

@@ -83,6 +83,11 @@ def test_points_are_taken_in_order_without_repeats_and_may_lie_between_a_ranges_
     assert loaded.points == (Point("words", 80, 0.1875),)
 
 
+def test_whole_numbers_stand_for_ratios_and_limits(load):
+    loaded = load(("[0.0, 0.25]", "{ low = 0, high = 0 }\ntrial_timeout = 60"))
+    assert (loaded.space.overlap_ratio, loaded.search.trial_timeout) == (Range(0.0, 0.0, None), 60.0)
+
+
 def test_points_alone_span_their_own_space(load):
     points = "sampler = 'points'\npoints = [ { splitter = 'words', chunk_size = 80 } ]"
     loaded = load(('splitter = "words"\nchunk_size = [40, 80]\noverlap_ratio = [0.0, 0.25]', points))
@@ -183,6 +188,48 @@ def test_an_unknown_metric_of_the_key_lists_those_at_the_experiments_own_k(fault
         ('type = "tfidf"', 'type = "tfidf"\nmodel = "m"', "unknown key 'model'"),
         ('type = "tfidf"', 'type = "sentence-transformers"', "key 'model' is missing"),
         ("[embedder]", "[selection]\nrule = 'target'\n[embedder]", "rule 'target' and target = ... go together"),
+        ("[40, 80]", "[true, 20]", "input should be a valid integer (found True)"),
+        ("[40, 80]", '["30", 20]', "input should be a valid integer (found '30')"),
+        ("[40, 80]", "[10000001]", "input should be less than or equal to 10000000 (found 10000001)"),
+        ("[40, 80]", "{ low = 1, high = 1000000000 }", "high 1e+09 is above 10000000, the largest chunk size"),
+        ("[40, 80]", "{ low = 5, high = 20, step = 100 }", "step 100 is larger than the range from 5 to 20"),
+        ("[0.0, 0.25]", "{ low = 0.0, high = 0.3, step = 0.5 }", "step 0.5 is larger than the range from 0 to 0.3"),
+        ("[0.0, 0.25]", "[false]", "input should be a valid number (found False)"),
+        ('splitter = "words"', 'splitter = "words"\ntrials = true', "input should be a valid integer (found True)"),
+        ('splitter = "words"', 'splitter = "words"\ntrials = "2"', "input should be a valid integer (found '2')"),
+        ('splitter = "words"', 'splitter = "words"\nseed = -5', "input should be greater than or equal to 0 (found -5)"),
+        (
+            'splitter = "words"',
+            'splitter = "words"\npoints = [{ splitter = "words", chunk_size = 10000001 }]',
+            "input should be less than or equal to 10000000 (found 10000001)",
+        ),
+        (
+            'name = "four"',
+            'name = "Claims"',
+            "the name is taken by the harness itself; not artifacts, claims, studies.db or *.lock (found 'Claims')",
+        ),
+        (
+            'type = "tfidf"',
+            'type = "sentence-transformers"\nmodel = "m"\nnormalize = "yes"',
+            "input should be a valid boolean (found 'yes')",
+        ),
+        ("[embedder]", "[selection]\nrule = 'target'\ntarget = nan\n[embedder]", "input should be a finite number (found nan)"),
+        ("[embedder]", "[selection]\nrule = 'within'\nmargin = true\n[embedder]", "input should be a valid integer (found True)"),
+        (
+            "[embedder]",
+            "[selection]\nrule = 'within'\nkey = ['-index_ratio']\n[embedder]",
+            "rule 'within' can't go by '-index_ratio'",
+        ),
+        (
+            "[embedder]",
+            "[selection]\nrule = 'target'\ntarget = 9\nkey = ['chunks']\n[embedder]",
+            "rule 'target' can't go by 'chunks'",
+        ),
+        (
+            "[embedder]",
+            "[selection]\nrule = 'within'\nkey = ['-hit_at_1']\n[embedder]",
+            "rule 'within' can't go by '-hit_at_1'",
+        ),
         ("[embedder]", "[scoring]\nk = []\n[embedder]", "list should have at least 1 item after validation, not 0"),
         ("[embedder]", "[scoring]\nk = [0]\n[embedder]", "input should be greater than or equal to 1 (found 0)"),
     ],

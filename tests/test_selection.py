@@ -95,6 +95,14 @@ def test_a_constraint_leaves_out_the_expensive_and_refuses_when_nothing_is_left(
         select(trials, Selection(max_context_at_3=50.0))
 
 
+def test_a_key_whose_first_part_is_undefined_for_every_trial_is_refused_by_its_name():
+    with pytest.raises(HarnessError, match="'section_hit_at_1' is undefined for every complete trial"):
+        select([trial(0), trial(1, 6)], Selection(key=["section_hit_at_1", "hit_at_1"]))
+    known = trial(1, 6, size=60)
+    known.evaluation.metrics["section_hit_at_1"] = 0.5
+    assert numbers(select([trial(0, 9), known], Selection(key=["section_hit_at_1"]))) == (1, 1)
+
+
 def test_a_sweep_without_a_complete_trial_says_why():
     with pytest.raises(HarnessError, match=r"no trial is complete \(out of memory; no words\)"):
         select([failed(0), failed(1), failed(2, "no words")], Selection())

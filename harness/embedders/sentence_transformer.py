@@ -36,7 +36,7 @@ NOT_IDENTITY_FILES = {"data_config.json", "eval_results.json"}
 class ModelOptions(BaseModel):
     """The `[embedder]` keys of type `sentence-transformers`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     model: str = Field(min_length=1)
     revision: str | None = None
