@@ -140,7 +140,7 @@ def label(raws: Sequence[RawQuestion], corpus: Corpus) -> Labelling:
             questions.append((split, question))
     for check in CHECKS:
         check(raws, questions, notes)
-    return Labelling(tuple(questions), tuple(notes.faults), tuple(notes.warnings))
+    return Labelling(tuple(questions), tuple(dict.fromkeys(notes.faults)), tuple(dict.fromkeys(notes.warnings)))
 
 
 Sections = dict[str, list[tuple[Document, Section]]]
@@ -231,7 +231,10 @@ def _combined(raw: RawQuestion, texts: Sequence[str], places: list[list[Place]],
         what = f"the {len(texts)} texts of an all-of list stand in {number:,} combinations of places"
         notes.faults.append(Fault(raw.where, what, f"quote more of each, so that at most {MOST_COMBINATIONS} are left"))
         return []
-    combined = {frozenset(c): c for c in product(*places) if len(set(c)) == len(c)}
+    combined: dict[frozenset[Place], tuple[Place, ...]] = {}
+    for chosen in product(*places):
+        if len(set(chosen)) == len(chosen):
+            combined.setdefault(frozenset(chosen), chosen)
     if not combined:
         shown = ", ".join(f"'{_short(t, 30)}'" for t in texts)
         what = f"the all-of list {shown} asks for the same place more than once"

@@ -124,7 +124,7 @@ def test_an_all_of_text_in_the_expected_section_is_that_one_alone():
 
 def test_a_text_named_twice_in_one_all_of_list_needs_two_places():
     ((_, question),) = label([raw(evidence=(("alpha beta", "alpha beta"),))], ECHO).questions
-    assert [sorted(a) for a in starts(question)] == [[0, 19], [0, 38], [19, 38]]
+    assert starts(question) == [[0, 19], [0, 38], [19, 38]]
     fault = label([raw(evidence=(("gamma", "Gamma"),))], ECHO).faults[0]
     assert fault.what == "the all-of list 'gamma', 'Gamma' asks for the same place more than once"
 
