@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -166,6 +168,19 @@ def test_a_folder_without_safetensors_is_refused(tmp_path):
     (tmp_path / "pytorch_model.bin").write_bytes(b"anything")
     with pytest.raises(HarnessError, match=r"has no safetensors weights; use a model with .safetensors weights"):
         load(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "3", "[1]", '{"a": 1}'])
+def test_a_list_of_modules_that_is_none_is_refused(tmp_path, content):
+    (tmp_path / "modules.json").write_text(content, "utf-8")
+    with pytest.raises(HarnessError, match="is no list of modules"):
+        load(tmp_path)
+
+
+def test_a_module_that_is_no_package_is_refused(monkeypatch):
+    monkeypatch.setitem(sys.modules, "__main__", types.ModuleType("__main__"))
+    with pytest.raises(HarnessError, match="package '__main__' is not installed"):
+        load("package:__main__")
 
 
 def test_a_folder_that_is_no_whole_model_is_refused(tmp_path):

@@ -179,7 +179,10 @@ def _is_path(model: str) -> bool:
 
 
 def _packaged(name: str) -> Path:
-    found = importlib.util.find_spec(name) if name.isidentifier() else None
+    try:
+        found = importlib.util.find_spec(name) if name.isidentifier() else None
+    except ValueError:  # a module without a specification, such as __main__
+        found = None
     roots = list(found.submodule_search_locations or ()) if found else []
     for root in roots:
         holders = [p.parent for p in Path(root).rglob("modules.json")]
@@ -270,14 +273,21 @@ def _identity(folder: Path, model: Any, options: ModelOptions) -> EmbedderIdenti
 
 def _model_files(folder: Path) -> list[Path]:
     """Files that loading reads: the folder's own and all below the modules it names, pickles only without safetensors."""
-    modules = folder / "modules.json"
-    names = [m.get("path", "") for m in json.loads(modules.read_text("utf-8"))] if modules.is_file() else []
-    held = [p for f in sorted(_module_folders(folder, names)) for p in f.iterdir() if p.is_file()]
+    held = [p for f in sorted(_module_folders(folder, _module_names(folder))) for p in f.iterdir() if p.is_file()]
     files = [p for p in held if (p.suffix in READ_AT_LOAD or p.name in VOCABULARIES) and p.name not in NOT_IDENTITY_FILES]
     safe = {p.parent for p in files if p.suffix == ".safetensors"}
     fast = {p.parent for p in files if p.name == "tokenizer.json"}
     files = [p for p in files if not (p.suffix == ".bin" and p.parent in safe)]
     return sorted(p for p in files if not (p.name in (*VOCABULARIES, "vocab.json") and p.parent in fast))
+
+
+def _module_names(folder: Path) -> list[str]:
+    modules = folder / "modules.json"
+    try:
+        return [m.get("path", "") for m in json.loads(modules.read_text("utf-8"))] if modules.is_file() else []
+    except (ValueError, AttributeError, TypeError) as error:
+        fix = "give a whole sentence-transformers model"
+        raise HarnessError(Fault("[embedder] model", f"'{modules}' is no list of modules ({error})", fix)) from error
 
 
 def _module_folders(folder: Path, names: Sequence[str]) -> set[Path]:
