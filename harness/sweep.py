@@ -106,7 +106,7 @@ def sweep(
     inputs = _read_inputs(experiment)
     if storage:
         if storage == _tracking_uri(experiment, tracking_uri):
-            fix = "give each a database of its own"
+            fix = "MLflow needs a database of its own"
             raise HarnessError(Fault("--storage", "Optuna and MLflow can't share one database", fix))
         require_storage(storage)
     require_answer(_tracking_uri(experiment, tracking_uri))
