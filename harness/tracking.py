@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import getpass
+import hashlib
 import json
 import logging
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields
@@ -126,7 +128,8 @@ def _make_database(uri: str) -> None:
     from mlflow import MlflowClient
 
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.new")
-    with FileLock(path.with_name(f".{path.name}.lock")):
+    waiting = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    with FileLock(Path(tempfile.gettempdir()) / f"chunking-harness-{waiting}.lock"):
         if not path.exists():
             try:
                 MlflowClient(tracking_uri=f"sqlite:///{unfinished}").search_experiments(max_results=1)
