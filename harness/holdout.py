@@ -22,7 +22,8 @@ from harness.pipeline import evaluate, run_metrics
 from harness.records import Chunking, Claim, HoldoutRecord, Lock, Point, labels_sha256, questions_sha256
 from harness.state import State
 from harness.sweep import context_of, resolve_tracking
-from harness.tracking import Tracker, source_tags, trial_tables
+from harness.tables import trial_tables
+from harness.tracking import Tracker, source_tags
 
 
 @dataclass(frozen=True)

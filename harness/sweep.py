@@ -21,8 +21,9 @@ from harness.records import Chunking, EmbedderIdentity, Evaluation, Point, Trial
 from harness.selection import Selected
 from harness.state import State, StudyFiles
 from harness.suggest import Suggestions, require_storage
+from harness.tables import trial_tables
 from harness.tokenizers import Ruler
-from harness.tracking import Context, Tracker, require_answer, trial_tables, without_password
+from harness.tracking import Context, Tracker, require_answer, without_password
 from harness.version import code_version
 
 

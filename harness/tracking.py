@@ -1,4 +1,4 @@
-"""Runs into and out of MLflow; nothing else writes there. A new artifact of a trial is a table more in `_tables`."""
+"""Runs into and out of MLflow; nothing else writes there. What tables a run has, `tables` says."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from urllib.parse import quote
 
 from harness.errors import Fault, HarnessError, TrackingDown
 from harness.pipeline import run_metrics
-from harness.records import Claim, Corpus, EmbedderIdentity, Evaluation, Question, TrialResult
+from harness.records import Claim, EmbedderIdentity, Evaluation, TrialResult
+from harness.tables import Tables
 
 if TYPE_CHECKING:
-    import pandas as pd
     from mlflow import MlflowClient
     from mlflow.entities import Run
 
@@ -40,7 +40,6 @@ DIGEST_LIMIT = 36  # characters that MLflow keeps of a dataset's digest
 KIND = "harness.kind"
 CLAIM = "holdout claim"
 HASHES_PER_TAG = 300  # an experiment's tag holds 5,000 characters
-Tables = Mapping[str, "pd.DataFrame"]
 
 
 @dataclass(frozen=True)
@@ -452,40 +451,3 @@ def _claim_of(tags: Mapping[str, str]) -> Claim:
 
 def _identity_json(identity: EmbedderIdentity) -> dict[str, Any]:
     return {**vars(identity), "fingerprint": identity.fingerprint}
-
-
-def trial_tables(evaluation: Evaluation, questions: Sequence[Question], corpus: Corpus, text: str) -> Tables:
-    """Ranked chunks and misses of an evaluation as tables, as far as `[tracking] text` allows."""
-    import pandas as pd
-
-    if text == "none":
-        return {}
-    asked = {q.question_id: q for q in questions}
-    full = text == "full"
-    ranked, misses = [], []
-    for score in evaluation.questions:
-        question = asked[score.question_id]
-        words = {"question": question.text} if full else {}
-        for p in score.passages:
-            row = {
-                "question_id": score.question_id,
-                **words,
-                "rank": p.rank,
-                "score": p.score,
-                "document_id": p.document_id,
-            }
-            row |= {"start": p.start, "end": p.end, "sections": " ".join(p.section_ids), "complete": p.complete}
-            ranked.append(row | ({"text": corpus[p.document_id].text[p.start : p.end]} if full else {}))
-        if score.cause:
-            places = question.evidence.alternatives[0] if question.evidence else ()
-            spans = " + ".join(f"{p.document_id} [{p.span.start}, {p.span.end})" for p in places)
-            quoted = " + ".join(corpus[p.document_id].text[p.span.start : p.span.end] for p in places)
-            row = {"question_id": score.question_id, **words, "cause": score.cause, "hit_rank": score.hit_rank}
-            row |= {
-                "right_section_first": score.right_section_first,
-                "first_score": score.first_score,
-                "evidence_at": spans,
-            }
-            misses.append(row | ({"evidence": quoted} if full else {}))
-    tables = {"ranked_chunks.json": pd.DataFrame(ranked), "misses.json": pd.DataFrame(misses)}
-    return {file: table for file, table in tables.items() if len(table)}

@@ -1,0 +1,50 @@
+"""An evaluation as tables to log: every ranked chunk, and the misses with their cause; a table more is a key more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from harness.records import Corpus, Evaluation, Question
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Tables = Mapping[str, "pd.DataFrame"]
+
+
+def trial_tables(evaluation: Evaluation, questions: Sequence[Question], corpus: Corpus, text: str) -> Tables:
+    """Ranked chunks and misses of an evaluation as tables, as far as `[tracking] text` allows."""
+    import pandas as pd
+
+    if text == "none":
+        return {}
+    asked = {q.question_id: q for q in questions}
+    full = text == "full"
+    ranked, misses = [], []
+    for score in evaluation.questions:
+        question = asked[score.question_id]
+        words = {"question": question.text} if full else {}
+        for p in score.passages:
+            row = {
+                "question_id": score.question_id,
+                **words,
+                "rank": p.rank,
+                "score": p.score,
+                "document_id": p.document_id,
+            }
+            row |= {"start": p.start, "end": p.end, "sections": " ".join(p.section_ids), "complete": p.complete}
+            ranked.append(row | ({"text": corpus[p.document_id].text[p.start : p.end]} if full else {}))
+        if score.cause:
+            places = question.evidence.alternatives[0] if question.evidence else ()
+            spans = " + ".join(f"{p.document_id} [{p.span.start}, {p.span.end})" for p in places)
+            quoted = " + ".join(corpus[p.document_id].text[p.span.start : p.span.end] for p in places)
+            row = {"question_id": score.question_id, **words, "cause": score.cause, "hit_rank": score.hit_rank}
+            row |= {
+                "right_section_first": score.right_section_first,
+                "first_score": score.first_score,
+                "evidence_at": spans,
+            }
+            misses.append(row | ({"evidence": quoted} if full else {}))
+    tables = {"ranked_chunks.json": pd.DataFrame(ranked), "misses.json": pd.DataFrame(misses)}
+    return {file: table for file, table in tables.items() if len(table)}
