@@ -361,15 +361,6 @@ class Tracker:
         with self._answering():
             self._client.log_artifact(run_id, str(path), folder)
 
-    def log_record(self, run_id: str, record: Mapping[str, Any], file: str) -> None:
-        """A record as a JSON artifact of a run."""
-        with self._answering():
-            self._client.log_dict(run_id, dict(record), file)
-
-    def tag(self, run_id: str, tags: Mapping[str, str]) -> None:
-        with self._answering():
-            self._batch(run_id, tags=tags)
-
     def read_run(self, run_id: str) -> dict[str, Any] | None:
         """Params, metrics and tags of a run; None when it is gone."""
         with self._answering():

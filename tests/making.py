@@ -83,7 +83,6 @@ class Keywords:
     """An embedder that counts a few words, reads `max_tokens` words at most and remembers what it was asked to embed."""
 
     similarities = ("cosine", "dot")
-    fits = False
     fitted_state = None
     tokenizer = None
 

@@ -41,11 +41,6 @@ class Embedder(Protocol):
         """Digest of what was learnt from the chunks; None for one that learns nothing."""
         ...
 
-    @property
-    def fits(self) -> bool:
-        """Whether it learns from the chunks, so that every trial has a scoring function of its own."""
-        ...
-
     def fit(self, texts: Sequence[str]) -> Embedder:
         """Itself, or a fitted copy where it learns from the chunks."""
         ...

@@ -47,7 +47,6 @@ class Tfidf(_Lexical):
 
     SETTINGS: ClassVar[dict[str, Any]] = {"ngram_range": (1, 2), "stop_words": "english"}
     similarities = ("cosine", "dot", "jaccard")
-    fits = True
 
     def __init__(self, vectorizer: Any = None) -> None:
         self._vectorizer = vectorizer
@@ -92,7 +91,6 @@ class TermFrequency(_Lexical):
 
     SETTINGS: ClassVar[dict[str, Any]] = {"token_pattern": "[a-z]+", "lowercase": True}
     similarities = ("cosine", "dot", "jaccard")
-    fits = False
 
     @classmethod
     def load(cls, options: NoOptions) -> TermFrequency:

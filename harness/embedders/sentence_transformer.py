@@ -55,7 +55,6 @@ class SentenceTransformerEmbedder:
     Options: ClassVar[type[BaseModel]] = ModelOptions
     similarities = ("cosine", "dot")
     has_tokenizer = True
-    fits = False
     fitted_state: str | None = None
 
     def __init__(self, model: Any, identity: EmbedderIdentity, options: ModelOptions) -> None:

@@ -72,7 +72,9 @@ def test_an_embedder_gives_one_vector_a_text_and_says_who_it_is(embedder):
     assert isinstance(fitted.identity, EmbedderIdentity)
     assert len(fitted.identity.fingerprint) == 64
     assert fitted.identity.type in EMBEDDERS
-    assert (fitted.fitted_state is not None) == embedder.fits
+    if fitted is not embedder:  # it learnt from the chunks: that is part of the scoring function
+        assert fitted.fitted_state is not None
+        assert fitted.fitted_state != embedder.fit([*texts, "another gate"]).fitted_state
 
 
 def test_an_embedder_measures_texts(embedder):
