@@ -170,6 +170,17 @@ def test_a_folder_without_safetensors_is_refused(tmp_path):
         load(tmp_path)
 
 
+def test_a_pickled_module_beside_safetensors_is_refused_unless_it_is_asked_for(tmp_path):
+    (tmp_path / "modules.json").write_text('[{"path": ""}, {"path": "1_Dense"}]', "utf-8")
+    (tmp_path / "model.safetensors").write_bytes(b"anything")
+    (tmp_path / "1_Dense").mkdir()
+    (tmp_path / "1_Dense" / "pytorch_model.bin").write_bytes(b"anything")
+    with pytest.raises(HarnessError, match=r"keeps weights in pickle files \(1_Dense/pytorch_model.bin\)"):
+        load(tmp_path)
+    with pytest.raises(HarnessError, match="can't be loaded"):  # past the refusal: these bytes are no model
+        load(tmp_path, allow_pickle=True)
+
+
 @pytest.mark.parametrize("content", ["", "3", "[1]", '{"a": 1}'])
 def test_a_list_of_modules_that_is_none_is_refused(tmp_path, content):
     (tmp_path / "modules.json").write_text(content, "utf-8")

@@ -213,9 +213,15 @@ def _downloaded(options: ModelOptions) -> Path:
 
 
 def _refuse_pickles(folder: Path, options: ModelOptions) -> None:
-    if not options.allow_pickle and not any(p.suffix == ".safetensors" for p in _model_files(folder)):
-        fix = "use a model with .safetensors weights, or set allow_pickle = true if you trust its source"
+    if options.allow_pickle:
+        return
+    fix = "use a model with .safetensors weights, or set allow_pickle = true if you trust its source"
+    files = _model_files(folder)
+    if not any(p.suffix == ".safetensors" for p in files):
         raise HarnessError(Fault("[embedder] model", f"'{options.model}' has no safetensors weights", fix))
+    if pickled := [p.relative_to(folder).as_posix() for p in files if p.suffix == ".bin"]:
+        what = f"'{options.model}' keeps weights in pickle files ({', '.join(pickled)})"
+        raise HarnessError(Fault("[embedder] model", what, fix))
 
 
 def _load_model(folder: Path, options: ModelOptions) -> Any:
