@@ -121,7 +121,7 @@ class LoadedExperiment:
         rows = []
         for r in State(self.experiment).current().read_results():
             row: dict[str, Any] = {"trial": r.trial, "state": "complete" if r.complete else "failed", "error": r.error}
-            row |= {**r.point.as_params(), "overlap": r.point.overlap, "unit": r.unit, "reused_from": r.reused_from}
+            row |= {**r.params, "reused_from": r.reused_from}
             rows.append(row | (run_metrics(r.evaluation, "dev") if r.evaluation else {}))
         return pd.DataFrame(rows).set_index("trial") if rows else pd.DataFrame()
 

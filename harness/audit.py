@@ -18,7 +18,7 @@ from harness.experiment import Experiment, find_root
 from harness.experiment import load as load_experiment
 from harness.formats import Labelled
 from harness.pipeline import run_metrics
-from harness.records import HoldoutRecord, Lock, Point, TrialResult, labels_sha256, questions_sha256
+from harness.records import HoldoutRecord, Lock, TrialResult, labels_sha256, questions_sha256
 from harness.state import State, StudyFiles, read_record
 from harness.sweep import resolve_tracking
 from harness.tracking import Tracker
@@ -93,7 +93,7 @@ class _Case:
 
     @property
     def study(self) -> StudyFiles:
-        return self.state.study(int(self.lock.study.rpartition("#")[2]))
+        return self.state.study(self.lock.generation)
 
     @property
     def result_path(self) -> Path:
@@ -135,10 +135,9 @@ def _audit_one(experiment: Experiment, tracking_uri: str | None) -> Audit:
             readable.append((path, read_record(path, Lock)))
         except HarnessError as error:
             findings += error.faults
-    last = state.last_locked()
-    newest = max((made for _, made in readable), key=lambda made: (made.lock_id == last, made.created), default=None)
+    ordered = state.in_order(made for _, made in readable)
     for path, made in readable:
-        case = _Case(experiment, state, path, made, tracker, labelled, models, made is newest)
+        case = _Case(experiment, state, path, made, tracker, labelled, models, made is ordered[-1])
         try:
             rows.append(_row(case))
         except HarnessError as error:
@@ -249,9 +248,8 @@ def _chunking(case: _Case) -> Iterator[Fault]:
     embedder = case.models.get()
     if embedder is None or case.lock.corpus_sha256 != case.labelled.corpus.sha256:
         return  # the cause has a finding of its own
-    p = case.lock.params
     ruler = case.experiment.ruler(case.labelled, embedder)
-    found = splitters.chunk(case.labelled.corpus, Point(p["splitter"], p["chunk_size"], p["overlap_ratio"]), ruler)
+    found = splitters.chunk(case.labelled.corpus, case.lock.point, ruler)
     if found.sha256 != case.lock.chunking_sha256:
         yield case.fault(
             "its chunks can't be derived again: the splitter cuts differently now", "use the code version of the lock"
@@ -273,8 +271,9 @@ def _result(case: _Case) -> Iterator[Fault]:
     if choice.value != case.lock.threshold.value:
         what = f"the rule gives {choice.value} from its scores, the lock says {case.lock.threshold.value}"
         yield case.fault(what, "lock anew")
-    if case.lock.because is None and case.lock.selection["complete"] == len(case.study.read_results()):
-        again = selection.select(case.study.read_results(), case.experiment.selection).chosen.trial
+    results = case.study.read_results()
+    if case.lock.because is None and case.lock.selection["complete"] == len(results):
+        again = selection.select(results, case.experiment.selection).chosen.trial
         if again != case.lock.trial and case.lock.selection["key"] == list(case.experiment.selection.key):
             yield case.fault(f"the rule now chooses trial {again}, not {case.lock.trial}", "lock anew")
 

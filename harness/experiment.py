@@ -25,6 +25,11 @@ from harness.tokenizers import Ruler
 ROOT_MARKS = (".git", "pyproject.toml", "MLproject", ".harness")
 
 
+def differences(recorded: Mapping[str, Any], identity: Mapping[str, Any]) -> list[str]:
+    """What of a study's identity is no longer as it was recorded."""
+    return [name for name, value in identity.items() if recorded.get(name) != value]
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One experiment, ready to run: data, embedder, space, scoring, selection, threshold and tracking."""

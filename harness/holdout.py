@@ -19,7 +19,7 @@ from harness.errors import Fault, HarnessError, Refused
 from harness.experiment import Experiment
 from harness.formats import Labelled
 from harness.pipeline import evaluate, run_metrics
-from harness.records import Chunking, Claim, HoldoutRecord, Lock, Point, labels_sha256, questions_sha256
+from harness.records import Chunking, Claim, HoldoutRecord, Lock, labels_sha256, questions_sha256
 from harness.state import State
 from harness.sweep import context_of, resolve_tracking
 from harness.tables import trial_tables
@@ -91,9 +91,7 @@ def _refuse_recorded(experiment: Experiment, state: State, labelled: Labelled, t
 
 
 def _figures(record: HoldoutRecord) -> str:
-    answerable = [q for q in record.evaluation.questions if q.answerable]
-    hits = sum(q.hit_rank == 1 for q in answerable)
-    return f"hit@1 {hits}/{len(answerable)}, {record.verdict['verdict']}"
+    return f"hit@1 {record.evaluation.hits(1)}/{record.evaluation.answerable}, {record.verdict['verdict']}"
 
 
 def _track(
@@ -149,9 +147,8 @@ class _Opening:
         """Model, scoring function, corpus and chunking as locked, before anything is claimed."""
         made, labelled = self.lock, self.labelled
         embedder = self.experiment.load_embedder()
-        point = Point(made.params["splitter"], made.params["chunk_size"], made.params["overlap_ratio"])
         ruler = self.experiment.ruler(labelled, embedder)
-        chunking = splitters.chunk(labelled.corpus, point, ruler)
+        chunking = splitters.chunk(labelled.corpus, made.point, ruler)
         fitted = embedder.fit(chunking.texts())
         scoring = scoring_fingerprint(fitted, self.experiment.similarity)
         locks.refuse_foreign(

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness import selection, threshold
 from harness.errors import Fault, HarnessError, Refused
-from harness.experiment import Experiment
+from harness.experiment import Experiment, differences
 from harness.formats import Labelled
 from harness.pipeline import run_metrics
 from harness.records import EmbedderIdentity, Lock, Threshold, TrialResult, labels_sha256, questions_sha256
@@ -38,7 +38,7 @@ def as_json(locked: Locked) -> dict[str, Any]:
         "params": made.params,
         "metrics": made.metrics,
         "threshold": asdict(made.threshold),
-        "embedder": {**vars(made.embedder), "fingerprint": made.embedder.fingerprint},
+        "embedder": made.embedder.as_json(),
         "similarity": made.similarity,
         "scoring_fingerprint": made.scoring_fingerprint,
         "chunking_sha256": made.chunking_sha256,
@@ -84,7 +84,7 @@ def lock(experiment: Experiment, trial: int | None = None, because: str | None =
 
 def _refuse_changes(experiment: Experiment, labelled: Labelled, facts: dict[str, Any]) -> None:
     identity = experiment.identity(labelled, experiment.load_embedder())
-    differs = [name for name, value in identity.items() if facts["identity"].get(name) != value]
+    differs = differences(facts["identity"], identity)
     if differs:
         what = f"{' and '.join(differs)} changed since the sweep, so its results are of something else"
         raise Refused(Fault(str(experiment.path), what, "restore what changed, or run `harness sweep --fresh`"))
@@ -134,10 +134,10 @@ def _freeze(
     holdout = labelled.holdout
     return Lock(
         experiment=experiment.name,
-        study=f"{experiment.name}#{files.generation}",
+        study=files.name,
         trial=result.trial,
         because=because,
-        params={**result.point.as_params(), "overlap": result.point.overlap, "unit": result.unit},
+        params=result.params,
         metrics=run_metrics(evaluation, "dev"),
         threshold=tuned,
         embedder=identity,

@@ -41,7 +41,7 @@ def _figure(width: float = 8.4, height: float = 4.4) -> tuple[Figure, Axes]:
 
 
 def _rate(result: TrialResult, k: int) -> float:
-    questions = sum(q.answerable for q in result.evaluation.questions) if result.evaluation else 0
+    questions = result.answerable
     return 100 * result.hits(k) / questions if questions else float("nan")
 
 

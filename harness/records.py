@@ -249,6 +249,10 @@ class EmbedderIdentity:
         """SHA-256 of type and parts; independent of path, name, hub, library versions, device, threads, batch size."""
         return sha256_json({"type": self.type, "parts": self.parts})
 
+    def as_json(self) -> dict[str, Any]:
+        """All of it with the fingerprint, as files and runs record it."""
+        return {**vars(self), "fingerprint": self.fingerprint}
+
 
 def scoring_sha256(identity: EmbedderIdentity, similarity: str, fitted_state: str | None) -> str:
     """The scoring function's fingerprint: the embedder, the similarity and, for fitted scorers, the fitted state."""
@@ -306,6 +310,15 @@ class Evaluation:
     tokens_full: int  # tokens of all chunks, repeats counted
     seconds: dict[str, float]
 
+    @property
+    def answerable(self) -> int:
+        """How many of the questions have evidence: what hits are counted out of."""
+        return sum(q.answerable for q in self.questions)
+
+    def hits(self, k: int) -> int:
+        """Questions hit within the first k chunks: an integer, so that comparisons are exact."""
+        return sum(q.hit_rank is not None and q.hit_rank <= k for q in self.questions)
+
 
 @dataclass(frozen=True)
 class TrialResult:
@@ -332,10 +345,17 @@ class TrialResult:
     def metrics(self) -> dict[str, float]:
         return self.evaluation.metrics if self.evaluation else {}
 
+    @property
+    def params(self) -> dict[str, Any]:
+        """The setting as runs and locks record it."""
+        return {**self.point.as_params(), "overlap": self.point.overlap, "unit": self.unit}
+
+    @property
+    def answerable(self) -> int:
+        return self.evaluation.answerable if self.evaluation else 0
+
     def hits(self, k: int) -> int:
-        """Questions hit within the first k chunks: an integer, so that comparisons are exact."""
-        questions = self.evaluation.questions if self.evaluation else ()
-        return sum(q.hit_rank is not None and q.hit_rank <= k for q in questions)
+        return self.evaluation.hits(k) if self.evaluation else 0
 
 
 @dataclass(frozen=True)
@@ -381,6 +401,16 @@ class Lock:
     code_version: str
     created: str
     created_by: str
+
+    @property
+    def point(self) -> Point:
+        """The locked setting."""
+        return Point(self.params["splitter"], self.params["chunk_size"], self.params["overlap_ratio"])
+
+    @property
+    def generation(self) -> int:
+        """Which of the studies under the experiment's name it was made from."""
+        return int(self.study.rpartition("#")[2])
 
     @property
     def lock_id(self) -> str:

@@ -139,7 +139,7 @@ def _score_plot(facts: Facts) -> Plot:
 
 
 def _hit(result: TrialResult, k: int) -> str:
-    return report_parts.hit(questions_of(result), k)
+    return report_parts.hit(result, k)
 
 
 def _write_png(path: Path, content: bytes) -> None:

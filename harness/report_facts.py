@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -37,7 +36,7 @@ class Facts:
 
     @property
     def name(self) -> str:
-        return f"{self.experiment.name}#{self.files.generation}"
+        return self.files.name
 
     @property
     def lock_is_of_this_study(self) -> bool:
@@ -113,7 +112,7 @@ def _current_lock(experiment: Experiment) -> Lock | None:
 
 def _locked_result(state: State, made: Lock) -> TrialResult | None:
     """The result that was locked, also from an earlier study; None when its file is gone, which the audit reports."""
-    files = state.study(int(made.study.rpartition("#")[2]))
+    files = state.study(made.generation)
     try:
         return next((r for r in files.read_results() if r.trial == made.trial and r.complete), None)
     except HarnessError:
@@ -127,11 +126,3 @@ def _claim(state: State, holdout_sha256: str) -> Claim | None:
 
 def questions_of(result: TrialResult) -> tuple[QuestionScore, ...]:
     return result.evaluation.questions if result.evaluation else ()
-
-
-def answerable_in(questions: Sequence[QuestionScore]) -> int:
-    return sum(q.answerable for q in questions)
-
-
-def hits_in(questions: Sequence[QuestionScore], k: int) -> int:
-    return sum(q.hit_rank is not None and q.hit_rank <= k for q in questions)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from harness import threshold
-from harness.records import HoldoutRecord, QuestionScore, TrialResult
-from harness.report_facts import Facts, answerable_in, hits_in, questions_of
+from harness.records import Evaluation, HoldoutRecord, TrialResult
+from harness.report_facts import Facts
 
 UNDEFINED = "undefined"
 QUANTILE_NAMES = ("min", "p05", "p25", "p50", "p75", "p95", "max")
@@ -47,8 +47,8 @@ def number(value: float | None, digits: int = 3) -> str:
     return UNDEFINED if value is None else f"{value:.{digits}f}"
 
 
-def hit(questions: Sequence[QuestionScore], k: int) -> str:
-    return share(hits_in(questions, k), answerable_in(questions))
+def hit(scored: Evaluation | TrialResult, k: int) -> str:
+    return share(scored.hits(k), scored.answerable)
 
 
 def time_of(seconds: float) -> str:
@@ -96,8 +96,8 @@ def _row(facts: Facts, r: TrialResult) -> Row:
     m = r.metrics
     cells = (
         str(r.point),
-        hit(questions_of(r), 1),
-        hit(questions_of(r), 3),
+        hit(r, 1),
+        hit(r, 3),
         number(m.get("mrr")),
         f"≤ {percent(m['ceiling'])}" if "ceiling" in m else UNDEFINED,
         percent(m.get(f"char_recall_at_{facts.experiment.scoring.char_k}")),

@@ -57,7 +57,7 @@ def objective(trial: TrialResult, key: Sequence[str]) -> float:
     hits = [part for part in key if part.startswith("hit_at_")]
     if not hits:
         return key_values(trial, key)[0]
-    questions = sum(q.answerable for q in trial.evaluation.questions) if trial.evaluation else 0
+    questions = trial.answerable
     return math.fsum(trial.metrics[part] / (questions + 1) ** i for i, part in enumerate(hits))
 
 
@@ -71,10 +71,7 @@ def _best(trials: Sequence[TrialResult], leader: TrialResult, rule: Selection) -
 
 def _within(trials: Sequence[TrialResult], leader: TrialResult, rule: Selection) -> tuple[TrialResult, str]:
     """The cheapest trial that has at most `margin` questions less than the leader in the key's first metric."""
-    name, questions = (
-        rule.key[0],
-        len([q for q in leader.evaluation.questions if q.answerable]) if leader.evaluation else 0,
-    )
+    name, questions = rule.key[0], leader.answerable
     floor = round(leader.metrics[name] * questions) - rule.margin
     near = [t for t in trials if name in t.metrics and round(t.metrics[name] * questions) >= floor]
     chosen = min(near, key=lambda t: (_cheapness(t), t.point))

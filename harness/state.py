@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -56,7 +56,9 @@ def read_record(path: Path, kind: type[T]) -> T:
     try:
         return TypeAdapter(kind).validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
-        fix = "restore it from a backup, or delete it if its content may be computed again"
+        fix = "restore it from a backup"
+        if kind is TrialResult:  # a lock, a claim or a holdout's record is never made again
+            fix += ", or delete it: its trial is measured again"
         raise HarnessError(
             Fault(str(path), f"not a readable {getattr(kind, '__name__', 'record')} ({str(error).splitlines()[0]})", fix)
         ) from error
@@ -124,13 +126,17 @@ class State:
 
     def read_locks(self) -> list[Lock]:
         """All locks, oldest first; one that was made again counts as made then. Raises Refused when one was edited."""
-        last = self.last_locked()
         found = [(path, read_record(path, Lock)) for path in self.locks.glob("*.json")]
         for path, lock in found:
             if lock.lock_id != path.stem:
                 fix = "restore it from a backup, or remove it and run `harness lock`"
                 raise Refused(Fault(str(path), "the lock was edited: its content no longer has its id", fix))
-        return sorted((lock for _, lock in found), key=lambda lock: (lock.lock_id == last, lock.created))
+        return self.in_order(lock for _, lock in found)
+
+    def in_order(self, locks: Iterable[Lock]) -> list[Lock]:
+        """Locks, the one in force last."""
+        last = self.last_locked()
+        return sorted(locks, key=lambda lock: (lock.lock_id == last, lock.created))
 
     def claim_path(self, holdout_sha256: str) -> Path:
         return self.claims / f"{holdout_sha256}.json"
@@ -163,6 +169,7 @@ class StudyFiles:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.generation = int(folder.name)
+        self.name = f"{folder.parent.parent.name}#{folder.name}"  # as Optuna, runs and locks know it
         self.results = folder / "results"
 
     def read(self) -> dict[str, Any]:

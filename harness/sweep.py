@@ -14,7 +14,7 @@ from harness import selection, splitters
 from harness.diagnosis import Finding, diagnose
 from harness.embedders import Embedder
 from harness.errors import Fault, HarnessError, Refused, TrackingDown
-from harness.experiment import Experiment
+from harness.experiment import Experiment, differences
 from harness.formats import Labelled
 from harness.pipeline import evaluate, read_tokens, run_metrics
 from harness.records import Chunking, EmbedderIdentity, Evaluation, Point, TrialResult, questions_sha256
@@ -86,9 +86,8 @@ class SweepOutcome:
         }
 
     def _trial_json(self, result: TrialResult) -> dict[str, Any]:
-        params = {**result.point.as_params(), "overlap": result.point.overlap, "unit": result.unit}
         metrics = run_metrics(result.evaluation, "dev") if result.evaluation else {}
-        return {"trial": result.trial, "run_id": self.runs.get(result.trial), "params": params, "metrics": metrics}
+        return {"trial": result.trial, "run_id": self.runs.get(result.trial), "params": result.params, "metrics": metrics}
 
 
 def sweep(
@@ -189,7 +188,7 @@ class _Sweep:
         self.labelled, self.embedder, self.ruler = inputs.labelled, inputs.embedder, inputs.ruler
         self.tracker = resolve_tracking(experiment, tracking_uri)
         self.files = _study_files(experiment, self.labelled, self.embedder, fresh)
-        self.name = f"{experiment.name}#{self.files.generation}"
+        self.name = self.files.name
         self.context = context_of(experiment, self.labelled, self.embedder.identity, self.name)
         self.results = {r.trial: r for r in self.files.read_results()}
         self.suggestions = Suggestions(experiment, self.name, storage or State(experiment).default_storage, total)
@@ -336,7 +335,7 @@ def _study_files(experiment: Experiment, labelled: Labelled, embedder: Embedder,
     if generations and not fresh:
         files = state.study(generations[-1])
         recorded = files.read().get("identity", {})
-        differs = [name for name in identity if recorded.get(name) != identity[name]]
+        differs = differences(recorded, identity)
         if differs:
             shown = "; ".join(f"{n}: {_brief(recorded.get(n))} is now {_brief(identity[n])}" for n in differs)
             fix = "run with --fresh to start a new study, or give the experiment another name"
@@ -352,11 +351,10 @@ def _study_files(experiment: Experiment, labelled: Labelled, embedder: Embedder,
     if files.read_results():
         fix = "restore study.json, or move the folder away"
         raise HarnessError(Fault(str(files.folder), "it holds results, but the study.json that says of what is gone", fix))
-    embedder_facts = {**vars(embedder.identity), "fingerprint": embedder.identity.fingerprint}
     files.write(
         {
             "identity": identity,
-            "embedder": embedder_facts,
+            "embedder": embedder.identity.as_json(),
             "unit": experiment.unit(embedder),
             "code_version": code_version(),
             "path": experiment.path.relative_to(experiment.root).as_posix(),

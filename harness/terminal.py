@@ -146,7 +146,7 @@ def show_sweep(outcome: SweepOutcome, experiment: Experiment) -> None:
         mark = "*" if r.trial == chosen.trial else "=" if r.trial in outcome.selected.tied else ""
         table.add_row(f"{mark}{r.trial}", str(r.point), *_trial_cells(r))
     out().print(table)
-    answerable = sum(q.answerable for q in trials[0].evaluation.questions) if trials[0].evaluation else 0
+    answerable = trials[0].answerable
     out().print(
         f"of {answerable} dev questions; sizes in {outcome.results[0].unit}; ceiling: an upper bound of every hit rate; "
         "index: index ratio; ctx@3: mean size of the first three chunks; trunc.: share of chunks that the model cuts"
@@ -168,7 +168,7 @@ def _notes(outcome: SweepOutcome) -> None:
 
 
 def _trial_cells(r: TrialResult) -> tuple[str, ...]:
-    questions = sum(q.answerable for q in r.evaluation.questions) if r.evaluation else 0
+    questions = r.answerable
     m = r.metrics
     return (
         f"{r.hits(1)} {r.hits(1) / questions:6.1%}",
@@ -210,8 +210,7 @@ def show_holdout(opened: Opened) -> None:
 
 
 def _hits(evaluation: Evaluation, k: int) -> str:
-    answerable = [q for q in evaluation.questions if q.answerable]
-    return rate(sum(q.hit_rank is not None and q.hit_rank <= k for q in answerable), len(answerable))
+    return rate(evaluation.hits(k), evaluation.answerable)
 
 
 def _show_gate(opened: Opened) -> None:
@@ -304,7 +303,7 @@ def _mrr(evaluation: Evaluation) -> str:
 
 
 def _first_hits(r: TrialResult) -> str:
-    questions = sum(q.answerable for q in r.evaluation.questions) if r.evaluation else 0
+    questions = r.answerable
     return f"hit@1 {r.hits(1) / questions:.1%}"
 
 

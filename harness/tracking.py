@@ -201,7 +201,7 @@ class Tracker:
             else:
                 parent = self._client.create_run(self.experiment_id, tags=tags, run_name=name).info.run_id
             self._datasets(parent, context)
-            self._client.log_dict(parent, _identity_json(context.embedder), "embedder.json")
+            self._client.log_dict(parent, context.embedder.as_json(), "embedder.json")
             return str(parent)
 
     def _exists(self, run_id: str) -> bool:
@@ -246,7 +246,6 @@ class Tracker:
 
     def log_trial(self, parent: str, result: TrialResult, context: Context, tables: Tables) -> str:
         """A finished trial as a child run: one batch, its tables, its end."""
-        params = {**result.point.as_params(), "overlap": result.point.overlap, "unit": result.unit}
         tags = {"mlflow.parentRunId": parent, KIND: "trial", "harness.trial": str(result.trial)}
         if result.reused_from is not None:
             tags["harness.reused_from"] = str(result.reused_from)
@@ -261,7 +260,7 @@ class Tracker:
             str(result.point),
             context,
             tags,
-            params,
+            result.params,
             metrics,
             tables,
             "FINISHED" if result.complete else "FAILED",
@@ -313,7 +312,7 @@ class Tracker:
             run_id = self._client.create_run(self.experiment_id, int(started * 1000), all_tags, name).info.run_id
             self._batch(run_id, params, metrics, time_ms=int(ended * 1000))
             self._datasets(run_id, context)
-            self._client.log_dict(run_id, _identity_json(context.embedder), "embedder.json")
+            self._client.log_dict(run_id, context.embedder.as_json(), "embedder.json")
             for file, table in tables.items():
                 self._client.log_table(run_id, table, file)
             self._client.set_terminated(run_id, status, int(ended * 1000))
@@ -438,7 +437,3 @@ def _claim_of(tags: Mapping[str, str]) -> Claim:
     facts = {f.name: tags.get(f"harness.{f.name}", "unknown") for f in fields(Claim) if f.name != "questions"}
     hashes = [h for name, text in sorted(tags.items()) if name.startswith("harness.questions.") for h in text.split()]
     return Claim(**facts, questions=tuple(sorted(hashes)))
-
-
-def _identity_json(identity: EmbedderIdentity) -> dict[str, Any]:
-    return {**vars(identity), "fingerprint": identity.fingerprint}
