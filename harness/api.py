@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import embedders, ranking, splitters, tokenizers
+from harness import embedders, formats, ranking, splitters, tokenizers
 from harness.embedders import Embedder
 from harness.errors import Fault, HarnessError
 from harness.experiment import Experiment
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from harness.audit import Audit
     from harness.estimate import Estimate
     from harness.holdout import Opened
+    from harness.label_advice import Lengths
     from harness.lock import Locked
     from harness.sweep import SweepOutcome, Watcher
 
@@ -32,6 +34,15 @@ class Checked:
     """What `check` found out about a corpus and its questions."""
 
     labelled: Labelled
+    faults: tuple[Fault, ...]
+    warnings: tuple[Fault, ...]
+    lengths: Lengths | None
+
+    def sound(self) -> Labelled:
+        """The corpus and its questions. Raises HarnessError with every fault of them when there is one."""
+        if self.faults:
+            raise HarnessError(self.faults)
+        return self.labelled
 
     def as_json(self) -> dict[str, Any]:
         dev, holdout = self.labelled.dev, self.labelled.holdout
@@ -43,8 +54,11 @@ class Checked:
                 "holdout": holdout.answerable,
                 "unanswerable": {"dev": len(dev) - answerable, "holdout": holdout.unanswerable},
             },
-            "errors": [f.as_json() for f in self.labelled.faults],
-            "warnings": [w.as_json() for w in self.labelled.warnings],
+            "sources": Counter(q.source or "unnamed" for q in dev),
+            "evidence": vars(self.labelled.quoted),
+            "lengths": vars(self.lengths) if self.lengths else None,
+            "errors": [f.as_json() for f in self.faults],
+            "warnings": [w.as_json() for w in self.warnings],
         }
 
 
@@ -62,8 +76,14 @@ class LoadedExperiment:
 
         Raises HarnessError when the model is not where the file says, though check loads none.
         """
+        from harness.label_advice import advise, opened_in_dev
+
         embedders.EMBEDDERS[self.experiment.embedder_type].find(self.experiment.embedder_options)
-        return Checked(self.experiment.read_labels())
+        labelled = self.experiment.read_labels()
+        opened = opened_in_dev(labelled.dev, State(self.experiment).read_claims(), self.experiment.source.rule.retired)
+        advice = advise(self.experiment, labelled)
+        warnings = (*formats.doubts(self.experiment.source, labelled.corpus), *advice.warnings)
+        return Checked(labelled, (*labelled.faults, *opened), warnings, advice.lengths)
 
     def estimate(self, trials: int | None = None, price_per_million: float | None = None) -> Estimate:
         """What the search would cost and could reach, before embedding."""

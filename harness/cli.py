@@ -60,7 +60,7 @@ def check(experiment: Path) -> Any:
     from harness import api, terminal
 
     checked = api.load(experiment).check()
-    return checked.as_json(), lambda: terminal.show_check(checked), 1 if checked.labelled.faults else 0
+    return checked.as_json(), lambda: terminal.show_check(checked), 1 if checked.faults else 0
 
 
 @cli.command()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,14 +16,16 @@ from pydantic import BaseModel, ValidationError
 from harness import embedders, formats, metrics, ranking, selection, splitters, threshold, tokenizers
 from harness.embedders import Embedder
 from harness.errors import Fault, HarnessError, nearest
-from harness.experiment_file import File, Places, RangeModel, Search, as_fault, without_other_shapes
+from harness.experiment_file import Data, File, Places, RangeModel, Search, SplitModel, as_fault, without_other_shapes
 from harness.formats import DataSource, Labelled
 from harness.pipeline import Scoring
 from harness.records import Point, labels_sha256, questions_sha256
 from harness.selection import Selection
 from harness.space import Axis, Choices, Range, Space
+from harness.splits import SplitRule
 from harness.tokenizers import Ruler
 
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 ROOT_MARKS = (".git", "pyproject.toml", "MLproject", ".harness")
 
 
@@ -59,8 +63,12 @@ class Experiment:
 
     def unit(self, embedder: Embedder) -> str:
         """The unit of chunk size: as named, else the splitters' own."""
+        return self.unit_of(embedder.tokenizer is not None)
+
+    def unit_of(self, has_model_tokens: bool) -> str:
+        """The unit of chunk size, as far as it is known without the embedder."""
         names = sorted({*self.space.splitters, *(p.splitter for p in self.points)})
-        return self.search.unit or splitters.default_unit(names, embedder.tokenizer is not None)
+        return self.search.unit or splitters.default_unit(names, has_model_tokens)
 
     def ruler(self, labelled: Labelled, embedder: Embedder) -> Ruler:
         return Ruler(labelled.corpus, self.unit(embedder), embedder.tokenizer)
@@ -145,12 +153,7 @@ def _resolve(path: Path, places: Places, raw: Mapping[str, Any]) -> Experiment:
         root=find_root(folder),
         name=file.experiment.name,
         question=file.experiment.question,
-        source=DataSource(
-            format=file.data.format,
-            corpus=folder / file.data.corpus,
-            questions=folder / file.data.questions,
-            encoding=file.data.encoding,
-        ),
+        source=_source(file.data, folder, places),
         embedder_type=file.embedder["type"],
         embedder_options=options,
         similarity=file.embedder.get("similarity", "cosine"),
@@ -162,6 +165,25 @@ def _resolve(path: Path, places: Places, raw: Mapping[str, Any]) -> Experiment:
         threshold_rule=file.threshold.rule,
         tracking_text=file.tracking.text,
     )
+
+
+def _source(data: Data, folder: Path, places: Places) -> DataSource:
+    """Raises HarnessError for every environment variable that a path names and nobody set."""
+    faults: list[Fault] = []
+
+    def path(key: str, value: str) -> Path:
+        for name in VARIABLE.findall(value):
+            if name not in os.environ:
+                faults.append(Fault(places.of("data", key), f"environment variable {name} is not set", f"export {name}=..."))
+        return folder / Path(VARIABLE.sub(lambda m: os.environ.get(m[1], ""), value)).expanduser()
+
+    corpus, questions = path("corpus", data.corpus), path("questions", data.questions)
+    split: SplitRule | Path | None = path("split", data.split) if isinstance(data.split, str) else None
+    if isinstance(data.split, SplitModel):
+        split = SplitRule(data.split.holdout, data.split.seed)
+    if faults:
+        raise HarnessError(faults)
+    return DataSource(data.format, corpus, questions, data.encoding, split)
 
 
 def _space(search: Search, points: tuple[Point, ...]) -> Space:

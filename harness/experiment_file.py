@@ -19,7 +19,7 @@ from harness.selection import Selection
 RESERVED = ("artifacts", "claims", "studies.db")  # what else lies beside the experiments' folders
 MOST_SIZE = 10_000_000  # units in a chunk
 # What pydantic says of each shape that a value could have had.
-WRONG_SHAPE = ("model_type", "list_type")
+WRONG_SHAPE = ("model_type", "list_type", "string_type")
 
 
 class _Section(BaseModel):
@@ -42,12 +42,20 @@ class About(_Section):
         return value
 
 
+class SplitModel(_Section):
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    holdout: float = Field(ge=0, lt=1)
+    seed: int = 7
+
+
 class Data(_Section):
-    """`[data]`; paths are relative to the experiment file."""
+    """`[data]`; paths are relative to the experiment file, and may name environment variables as ${NAME}."""
 
     format: str = "handbook"
     corpus: str
     questions: str
+    split: SplitModel | str | None = None
     encoding: str = "utf-8"
 
 
@@ -202,7 +210,9 @@ def without_other_shapes(errors: list[Any]) -> list[Any]:
 
 def as_fault(error: Any, places: Places, known: list[str] | None = None) -> Fault:
     """One of pydantic's errors as a message to the user; `known` are the keys of a section that has no model here."""
-    location = [str(part) for part in error["loc"] if isinstance(part, str) and not part.startswith(("list[", "RangeModel"))]
+    location = [
+        str(part) for part in error["loc"] if isinstance(part, str) and not part.startswith(("list[", "RangeModel", "SplitModel"))
+    ]
     section, key = [*location, "", ""][:2]
     where = places.of(section, key)
     if error["type"] == "extra_forbidden":
@@ -211,6 +221,10 @@ def as_fault(error: Any, places: Places, known: list[str] | None = None) -> Faul
     if error["type"] == "missing":
         kind = "section" if len(location) == 1 else "key"
         return Fault(places.of(section, key if len(location) > 2 else ""), f"{kind} '{location[-1]}' is missing", "add it")
+    if (section, key) == ("data", "split") and error["type"] in (*WRONG_SHAPE, "string_type"):
+        return Fault(
+            where, "neither a rule nor a file", "write { holdout = 0.3, seed = 7 }, or the path that `harness split` wrote"
+        )
     if key in ("chunk_size", "overlap_ratio") and error["type"] in WRONG_SHAPE:
         return Fault(where, "neither a list nor a range", "write [a, b] or { low = a, high = b }")
     message = "a table of keys is expected" if error["type"] in ("model_type", "dict_type") else error["msg"]
@@ -231,6 +245,8 @@ def _fields(location: list[str]) -> list[str]:
             model = PointModel
         elif part in ("chunk_size", "overlap_ratio"):
             model = RangeModel
+        elif part == "split":
+            model = SplitModel
         else:
             model = model.model_fields[part].annotation  # type: ignore[assignment]
     return list(model.model_fields)

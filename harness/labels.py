@@ -1,189 +1,191 @@
-"""Labels: evidence located once, and the faults and warnings of a question set; a new check is a function in `CHECKS`."""
+"""Labels: a format's raw questions to questions whose evidence is located once; their checks are in `label_checks`."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
-from rapidfuzz import fuzz
-
-from harness.errors import Fault
+from harness import locate, splits
+from harness.errors import Fault, nearest
 from harness.records import Corpus, Document, Evidence, Place, Question, Section, Span
+from harness.splits import SplitRule
 
-ENOUGH_DEV = 25  # below it one question moves hit at 1 by more than four points
 MOST_COMBINATIONS = 64  # of the places of an all-of list's texts
+MOST_EXPLAINED = 20  # quotes that are nowhere and whose nearest text is looked for: it takes long in a large corpus
 SPLITS = {"dev": "dev", "holdout": "holdout", "test": "holdout"}
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A text that a question needs; `document` if not the question's, `start` where the user knows its place (characters)."""
+
+    text: str
+    document: str = ""
+    start: int | None = None
 
 
 @dataclass(frozen=True)
 class RawQuestion:
-    """A question as a format reads it: evidence still as text, one list of required texts per alternative."""
+    """A question as a format reads it: evidence still as quotes, one list of required ones per alternative."""
 
     where: str  # file and line
     question_id: str
     text: str
-    split: str
+    split: str = ""  # empty: for [data] split to say
     section_id: str = ""
     document_id: str = ""
-    evidence: tuple[tuple[str, ...], ...] = ()
+    evidence: tuple[tuple[Quote, ...], ...] = ()
+    regions: tuple[tuple[str, str], ...] = ()  # alternatives of a document id and a section id, or "" for all of it
+    condition: Quote | None = None
+    source: str = ""
+    date: str = ""
+    reviewed: bool = True
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """How many quotes a question set has, how many stand more than once where they may, and how many came with offsets."""
+
+    quotes: int = 0
+    repeated: int = 0
+    with_offset: int = 0
 
 
 @dataclass(frozen=True)
 class Labelling:
-    """Questions with their evidence located, and what is wrong or doubtful about them."""
+    """Questions with their evidence located, and what is wrong about them."""
 
+    raws: tuple[RawQuestion, ...] = ()
     questions: tuple[tuple[str, Question], ...] = ()  # split, question
     faults: tuple[Fault, ...] = ()
     warnings: tuple[Fault, ...] = ()
+    quoted: Quoted = Quoted()
+
+
+Target = tuple[Document, Section | None]
+Wanted = tuple[str, tuple[str, ...]]  # a quote's text and the ids of the documents that it may stand in
 
 
 @dataclass
 class _Notes:
     faults: list[Fault] = field(default_factory=list)
     warnings: list[Fault] = field(default_factory=list)
+    explained: int = 0
+    quotes: int = 0
+    repeated: int = 0
+    with_offset: int = 0
 
 
-def parse_evidence(cell: str) -> tuple[tuple[str, ...], ...]:
-    """A CSV cell's alternatives: a text, or a JSON list of alternatives in which a list is all-of.
+@dataclass(frozen=True)
+class _Reading:
+    """A raw question whose names are resolved: the target that it expects, and the documents of each quote."""
 
-    Raises ValueError when the cell begins like a JSON list and is none of these.
-    """
-    cell = cell.strip()
-    if not cell.startswith("["):
-        return ((cell,),) if cell else ()
-    try:
-        listed = json.loads(cell)
-    except RecursionError:
-        raise ValueError("a list nested too deeply") from None
-    except ValueError:
-        return ((cell,),)  # a text that begins with a bracket
-    alternatives = [item if isinstance(item, list) else [item] for item in listed]
-    if not alternatives or not all(a and all(isinstance(t, str) and t.strip() for t in a) for a in alternatives):
-        raise ValueError("a JSON list of texts, or of lists of texts, none of them empty, is expected")
-    if any("\ud800" <= c <= "\udfff" for a in alternatives for t in a for c in t):
-        raise ValueError("half of a surrogate pair, which is no character")
-    return tuple(tuple(t.strip() for t in a) for a in alternatives)
+    raw: RawQuestion
+    target: Target | None
+    documents: Mapping[Quote, tuple[Document, ...]]
+
+    @property
+    def quotes(self) -> list[Quote]:
+        return [
+            *(q for alternative in self.raw.evidence for q in alternative),
+            *([self.raw.condition] if self.raw.condition else []),
+        ]
 
 
-def folded(text: str) -> tuple[str, list[int]]:
-    """A text with case folded and white space collapsed, and for each of its characters the original's offset."""
-    characters: list[str] = []
-    offsets: list[int] = []
-    for i, original in enumerate(text):
-        if original.isspace():
-            if characters and characters[-1] != " ":
-                characters.append(" ")
-                offsets.append(i)
-            continue
-        for c in original.casefold():
-            characters.append(c)
-            offsets.append(i)
-    return "".join(characters), offsets
-
-
-def occurrences(document: Document, text: str) -> list[Span]:
-    """Where a text stands in a document: verbatim if it does, else up to case and white space. Offsets of the original."""
-    spans = [Span(i, i + len(text)) for i in _find_all(document.text, text)]
-    if spans:
-        return spans
-    haystack, offsets = folded(document.text)
-    needle = folded(text)[0].strip()
-    found = [Span(offsets[i], offsets[i + len(needle) - 1] + 1) for i in _find_all(haystack, needle)]
-    # A match that begins or ends inside a folded character (as of a ligature) is none.
-    return [s for s in found if folded(document.text[s.start : s.end])[0].strip() == needle]
-
-
-def _find_all(haystack: str, needle: str) -> Iterable[int]:
-    at = haystack.find(needle) if needle else -1
-    while at >= 0:
-        yield at
-        at = haystack.find(needle, at + 1)
-
-
-def nearest_text(documents: Iterable[Document], text: str) -> str:
-    """The most similar passage of some documents, in whole words, for a message."""
-    best_score, best = 0.0, ""
-    for document in documents:
-        match = fuzz.partial_ratio_alignment(text, document.text, score_cutoff=max(best_score, 40.0))
-        if match and match.score > best_score:
-            start, end = match.dest_start, match.dest_end
-            while start > 0 and not document.text[start - 1].isspace():
-                start -= 1
-            while end < len(document.text) and not document.text[end].isspace():
-                end += 1
-            best_score, best = (
-                match.score,
-                f"'{' '.join(document.text[start:end].split())}' in document '{document.document_id}'",
-            )
-    return best
-
-
-def label(raws: Sequence[RawQuestion], corpus: Corpus) -> Labelling:
-    """Locate all evidence; every fault of every question is reported, not the first."""
+def label(raws: Sequence[RawQuestion], corpus: Corpus, rule: SplitRule | None = None) -> Labelling:
+    """Locate all evidence and split the questions; every fault of every question is reported, not the first."""
     notes = _Notes()
     sections: dict[str, list[tuple[Document, Section]]] = {}
     for document in corpus.documents:
         for section in document.sections:
             sections.setdefault(section.section_id, []).append((document, section))
-    questions = []
+    readings = [_read(raw, corpus, sections, notes) for raw in raws]
+    wanted = list(dict.fromkeys(_wanted(r, q) for r in readings if r for q in r.quotes if q.start is None))
+    places = dict(zip(wanted, locate.find([(text, [corpus[i] for i in ids]) for text, ids in wanted]), strict=True))
+    located = [(r.raw, q) for r in readings if r and (q := _question(r, corpus, places, notes))]
+    questions = _split(raws, located, corpus, rule, notes)
+    quoted = Quoted(notes.quotes, notes.repeated, notes.with_offset)
+    return Labelling(tuple(raws), questions, tuple(dict.fromkeys(notes.faults)), tuple(dict.fromkeys(notes.warnings)), quoted)
+
+
+def _wanted(reading: _Reading, quote: Quote) -> Wanted:
+    return quote.text, tuple(d.document_id for d in reading.documents[quote])
+
+
+def _split(
+    raws: Sequence[RawQuestion],
+    located: Sequence[tuple[RawQuestion, Question]],
+    corpus: Corpus,
+    rule: SplitRule | None,
+    notes: _Notes,
+) -> tuple[tuple[str, Question], ...]:
+    if rule is None and raws and not any(r.split.strip() for r in raws):
+        fix = "add [data] split = { holdout = 0.3, seed = 7 }, or a split to each question (dev or holdout)"
+        notes.faults.append(Fault("questions", "no question says whether it is dev or holdout", fix))
+        return ()
+    given: dict[str, str] = {}
     for raw in raws:
-        question = _locate(raw, corpus, sections, notes)
         split = SPLITS.get(raw.split.strip().casefold())
-        if split is None:
-            fix = "write dev or holdout"
-            notes.faults.append(Fault(raw.where, f"unknown split '{raw.split}'", fix))
-        elif question is not None:
-            questions.append((split, question))
-    for check in CHECKS:
-        check(raws, questions, notes)
-    return Labelling(tuple(questions), tuple(dict.fromkeys(notes.faults)), tuple(dict.fromkeys(notes.warnings)))
+        if split:
+            given[raw.where] = split
+        elif raw.split.strip() or rule is None:
+            notes.faults.append(Fault(raw.where, f"unknown split '{raw.split}'", "write dev or holdout"))
+            given[raw.where] = ""
+    assigned = splits.assign([q for _, q in located], [given.get(r.where) for r, _ in located], corpus, rule or SplitRule())
+    return tuple((split, q) for split, (_, q) in zip(assigned, located, strict=True) if split)
 
 
-Sections = dict[str, list[tuple[Document, Section]]]
-
-
-def _locate(raw: RawQuestion, corpus: Corpus, sections: Sections, notes: _Notes) -> Question | None:
+def _read(
+    raw: RawQuestion, corpus: Corpus, sections: Mapping[str, list[tuple[Document, Section]]], notes: _Notes
+) -> _Reading | None:
+    """Names resolved; None when one is wrong."""
     before = len(notes.faults)
     if not raw.question_id:
         notes.faults.append(Fault(raw.where, "question_id is empty", "give each question its own id"))
     if not raw.text.strip():
         notes.faults.append(Fault(raw.where, "the question is empty", "write it or delete the row"))
-    if not raw.evidence:
-        if raw.section_id:
-            what = f"section '{raw.section_id}' is expected but there is no evidence"
-            notes.faults.append(Fault(raw.where, what, "quote the evidence, or clear the section for an unanswerable question"))
-        _known_document(raw, corpus, notes)
-        return Question(raw.question_id, raw.text) if len(notes.faults) == before else None
-    expected = _expected(raw, corpus, sections, notes)
-    if len(notes.faults) > before:
-        return None
-    places = [_alternative(raw, texts, corpus, expected, notes) for texts in raw.evidence]
-    alternatives = tuple(dict.fromkeys(a for group in places for a in group))
-    if len(notes.faults) > before:
-        return None
-    target = (expected[0].document_id, expected[1].section_id) if expected and expected[1] else None
-    return Question(raw.question_id, raw.text, Evidence(alternatives), target)
+    if raw.section_id and not raw.evidence:
+        what = f"section '{raw.section_id}' is expected but there is no evidence"
+        notes.faults.append(Fault(raw.where, what, "quote the evidence, or clear the section for an unanswerable question"))
+    if raw.condition and not raw.evidence:
+        notes.faults.append(Fault(raw.where, "a condition_span goes with evidence, and there is none", "quote the evidence too"))
+    document = _document(raw.where, raw.document_id, corpus, notes)
+    target = _target(raw, document, sections, notes) if document or not raw.document_id else None
+    own = (target[0],) if target else corpus.documents
+    reading = _Reading(raw, target, documents := {})
+    for quote in reading.quotes:
+        named = _document(raw.where, quote.document, corpus, notes)
+        documents[quote] = (named,) if named else own
+        if quote.start is not None and len(documents[quote]) > 1:
+            what = f"the offset {quote.start} of '{_short(quote.text)}' goes with no document"
+            notes.faults.append(Fault(raw.where, what, "name the document"))
+    return reading if len(notes.faults) == before else None
 
 
-def _known_document(raw: RawQuestion, corpus: Corpus, notes: _Notes) -> bool:
-    if not raw.document_id or raw.document_id in corpus.index:
-        return True
-    known = f"the corpus has {len(corpus.documents)} documents, such as '{corpus.documents[0].document_id}'"
-    notes.faults.append(Fault(raw.where, f"unknown document '{raw.document_id}'", known))
-    return False
+def _document(where: str, name: str, corpus: Corpus, notes: _Notes) -> Document | None:
+    """The document of a name; None for an empty name, or an unknown or ambiguous one, which is noted."""
+    found = corpus.named(name) if name else ()
+    if len(found) == 1:
+        return found[0]
+    if found:
+        what = f"'{name}' may be any of {len(found)} documents, such as '{found[0].document_id}' and '{found[1].document_id}'"
+        notes.faults.append(Fault(where, what, "write more of its path"))
+    elif name:
+        ids = [d.document_id for d in corpus.documents]
+        known = f"the corpus has {len(ids)} documents, such as '{ids[0]}'" if len(ids) > 12 else nearest(name, ids)
+        notes.faults.append(Fault(where, f"unknown document '{name}'", known))
+    return None
 
 
-def _expected(raw: RawQuestion, corpus: Corpus, sections: Sections, notes: _Notes) -> tuple[Document, Section | None] | None:
+def _target(
+    raw: RawQuestion, document: Document | None, sections: Mapping[str, list[tuple[Document, Section]]], notes: _Notes
+) -> Target | None:
     """The document, and section if named, that a question expects; None when it names neither or wrongly."""
-    if not _known_document(raw, corpus, notes):
-        return None
     if not raw.section_id:
-        return (corpus[raw.document_id], None) if raw.document_id else None
-    found = [(d, s) for d, s in sections.get(raw.section_id, ()) if raw.document_id in ("", d.document_id)]
+        return (document, None) if document else None
+    found = [(d, s) for d, s in sections.get(raw.section_id, ()) if document in (None, d)]
     if len(found) == 1:
         return found[0]
     if found:
@@ -195,40 +197,104 @@ def _expected(raw: RawQuestion, corpus: Corpus, sections: Sections, notes: _Note
     return None
 
 
+def _question(reading: _Reading, corpus: Corpus, places: Mapping[Wanted, list[Place]], notes: _Notes) -> Question | None:
+    """The question with its evidence located; None when some of it is nowhere, or is several things at once."""
+    raw, before = reading.raw, len(notes.faults)
+    groups = [_alternative(reading, quotes, corpus, places, notes) for quotes in raw.evidence]
+    alternatives = tuple(dict.fromkeys(a for group in groups for a in group))
+    regions = tuple(dict.fromkeys((p,) for r in raw.regions if (p := _region(raw, r, corpus, notes))))
+    condition = _places(reading, raw.condition, corpus, places, notes) if raw.condition else []
+    if len(notes.faults) > before:
+        return None
+    evidence = Evidence(alternatives) if alternatives else Evidence(regions, whole=False) if regions else None
+    section = (reading.target[0].document_id, reading.target[1].section_id) if reading.target and reading.target[1] else None
+    return Question(
+        question_id=raw.question_id,
+        text=raw.text,
+        evidence=evidence,
+        expected_section=section,
+        condition=tuple(condition),
+        source=raw.source,
+        date=raw.date,
+        reviewed=raw.reviewed,
+    )
+
+
+def _region(raw: RawQuestion, region: tuple[str, str], corpus: Corpus, notes: _Notes) -> Place | None:
+    name, section_id = region
+    document = _document(raw.where, name, corpus, notes)
+    if document is None or not section_id:
+        return Place(document.document_id, Span(0, len(document.text))) if document else None
+    found = next((s for s in document.sections if s.section_id == section_id), None)
+    if found is None:
+        what = f"unknown section '{section_id}' of document '{name}'"
+        notes.faults.append(Fault(raw.where, what, "use a section_id of that document"))
+    return Place(document.document_id, found.span) if found else None
+
+
 def _alternative(
-    raw: RawQuestion,
-    texts: Sequence[str],
-    corpus: Corpus,
-    expected: tuple[Document, Section | None] | None,
-    notes: _Notes,
+    reading: _Reading, quotes: Sequence[Quote], corpus: Corpus, places: Mapping[Wanted, list[Place]], notes: _Notes
 ) -> list[tuple[Place, ...]]:
-    """The alternatives that an all-of list of texts stands for: one per combination of the places where they stand."""
-    documents = (expected[0],) if expected else corpus.documents
-    places: list[list[Place]] = []
-    for text in texts:
-        found = [Place(d.document_id, s) for d in documents for s in occurrences(d, text)]
-        if not found:
-            notes.faults.append(_not_found(raw, text, documents, corpus))
-            continue
-        section = expected[1] if expected else None
-        inside = [p for p in found if section and p.span.touches(section.span)]
-        if section and not inside:
-            what = f"the evidence '{_short(text)}' stands outside the expected section '{section.section_id}'"
-            notes.warnings.append(Fault(raw.where, what, "correct the section, or quote the text that stands in it"))
-        if len(inside or found) > 1:
-            what = f"the evidence '{_short(text)}' stands {len(inside or found)} times; each counts"
-            notes.warnings.append(Fault(raw.where, what, "quote more of the text if only one of them answers"))
-        places.append(inside or found)
-    if len(places) < len(texts):
+    """The alternatives that an all-of list of quotes stands for: one per combination of the places where they stand."""
+    found = [_places(reading, quote, corpus, places, notes) for quote in quotes]
+    if not all(found):
         return []
-    return [(p,) for p in places[0]] if len(places) == 1 else _combined(raw, texts, places, notes)
+    section = reading.target[1] if reading.target else None
+    if section and not any(p.span.touches(section.span) for places in found for p in places):
+        what = f"the evidence of '{reading.raw.question_id}' stands outside the expected section '{section.section_id}'"
+        notes.warnings.append(Fault(reading.raw.where, what, "correct the section, or quote the text that stands in it"))
+    return [(p,) for p in found[0]] if len(found) == 1 else _combined(reading.raw, quotes, found, notes)
 
 
-def _combined(raw: RawQuestion, texts: Sequence[str], places: list[list[Place]], notes: _Notes) -> list[tuple[Place, ...]]:
+def _places(reading: _Reading, quote: Quote, corpus: Corpus, places: Mapping[Wanted, list[Place]], notes: _Notes) -> list[Place]:
+    """Where a quote counts: at the user's offset, else inside the expected section, else wherever it stands."""
+    raw, documents = reading.raw, reading.documents[quote]
+    notes.quotes += 1
+    if quote.start is not None:
+        notes.with_offset += 1
+        notes.repeated += documents[0].text.count(quote.text) > 1
+        return _at_offset(raw, quote, documents[0], notes)
+    found = places[_wanted(reading, quote)]
+    if not found:
+        notes.faults.append(_not_found(raw, quote.text, documents, corpus, notes))
+        return []
+    notes.repeated += len(found) > 1
+    section = reading.target[1] if reading.target else None
+    inside = [p for p in found if section and p.span.touches(section.span)]
+    if len(inside or found) > 1:
+        what = f"the evidence of '{raw.question_id}' stands {len(inside or found)} times; each counts"
+        notes.warnings.append(Fault(raw.where, what, "quote more of the text if only one of them answers"))
+    return inside or found
+
+
+def _at_offset(raw: RawQuestion, quote: Quote, document: Document, notes: _Notes) -> list[Place]:
+    """The place at the user's offset, if the quote stands there."""
+    start = quote.start or 0
+    end = start + len(quote.text)
+    if 0 <= start < end <= len(document.text) and locate.agrees(document, quote.text, Span(start, end)):
+        return [Place(document.document_id, Span(start, end))]
+    if start < 0 or end > len(document.text):
+        what = f"evidence [{start}, {end}) lies outside document '{document.document_id}' ({len(document.text)} characters)"
+    else:
+        stands = _short(document.text[start:end], 40)
+        what = f"at [{start}, {end}) of document '{document.document_id}' stands '{stands}', not '{_short(quote.text, 40)}'"
+    elsewhere = [s.start for s in locate.occurrences(document, quote.text)]
+    if way := locate.other_count(document, quote.text, start) if start >= 0 else "":
+        fix = f"the offsets count {way}; export them again in characters (code points)"
+    elif elsewhere:
+        fix = f"it stands at {', '.join(map(str, elsewhere[:5]))}: correct the offset, or leave it out"
+    else:
+        near = _nearest(quote.text, (document,), notes)
+        fix = f"it stands nowhere in the document; {near}"
+    notes.faults.append(Fault(raw.where, what, fix))
+    return []
+
+
+def _combined(raw: RawQuestion, quotes: Sequence[Quote], places: list[list[Place]], notes: _Notes) -> list[tuple[Place, ...]]:
     """One alternative per combination of places, all of them distinct, for a text that stands twice may answer by either."""
     number = math.prod(len(p) for p in places)
     if number > MOST_COMBINATIONS:
-        what = f"the {len(texts)} texts of an all-of list stand in {number:,} combinations of places"
+        what = f"the {len(quotes)} texts of an all-of list stand in {number:,} combinations of places"
         notes.faults.append(Fault(raw.where, what, f"quote more of each, so that at most {MOST_COMBINATIONS} are left"))
         return []
     combined: dict[frozenset[Place], tuple[Place, ...]] = {}
@@ -236,84 +302,34 @@ def _combined(raw: RawQuestion, texts: Sequence[str], places: list[list[Place]],
         if len(set(chosen)) == len(chosen):
             combined.setdefault(frozenset(chosen), chosen)
     if not combined:
-        shown = ", ".join(f"'{_short(t, 30)}'" for t in texts)
+        shown = ", ".join(f"'{_short(q.text, 30)}'" for q in quotes)
         what = f"the all-of list {shown} asks for the same place more than once"
         notes.faults.append(Fault(raw.where, what, "name each text once, or quote more of it where it stands twice"))
     return list(combined.values())
 
 
-def _not_found(raw: RawQuestion, text: str, documents: Sequence[Document], corpus: Corpus) -> Fault:
+def _not_found(raw: RawQuestion, text: str, documents: Sequence[Document], corpus: Corpus, notes: _Notes) -> Fault:
     place = f"document '{documents[0].document_id}'" if len(documents) == 1 else "any document"
-    elsewhere = [d.document_id for d in corpus.documents if len(documents) == 1 and occurrences(d, text)]
+    others = corpus.documents if len(documents) == 1 and notes.explained < MOST_EXPLAINED else ()
+    elsewhere = [d.document_id for d in others if locate.occurrences(d, text)]
     if text.startswith("["):
         fix = "it begins like a JSON list but can't be read as one: check its quotes and brackets"
     elif elsewhere:
+        notes.explained += 1
         fix = f"it stands in document '{elsewhere[0]}': correct the expected section"
     else:
-        near = nearest_text(documents, text)
-        fix = f"nearest text: {near}" if near else "nothing like it was found; quote the text verbatim"
+        fix = _nearest(text, documents, notes)
     return Fault(raw.where, f"evidence '{_short(text)}' is not in {place}", fix)
+
+
+def _nearest(text: str, documents: Sequence[Document], notes: _Notes) -> str:
+    notes.explained += 1
+    if notes.explained > MOST_EXPLAINED:
+        return f"quote the text verbatim (the nearest text is shown for the first {MOST_EXPLAINED} only)"
+    near = locate.nearest_text(documents, text)
+    return f"nearest text: {near}" if near else "nothing like it was found; quote the text verbatim"
 
 
 def _short(text: str, limit: int = 90) -> str:
     text = " ".join(text.split())
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-Located = Sequence[tuple[str, Question]]
-
-
-def _duplicate_ids(raws: Sequence[RawQuestion], located: Located, notes: _Notes) -> None:
-    counts = Counter(r.question_id for r in raws)
-    for raw in raws:
-        if raw.question_id and counts[raw.question_id] > 1:
-            what = f"question id '{raw.question_id}' is used {counts[raw.question_id]} times"
-            notes.faults.append(Fault(raw.where, what, "give each question its own id"))
-
-
-def _same_question_in_both_splits(raws: Sequence[RawQuestion], located: Located, notes: _Notes) -> None:
-    dev = {q.sha256: q.question_id for split, q in located if split == "dev"}
-    for split, question in located:
-        if split == "holdout" and question.sha256 in dev:
-            what = f"holdout question '{question.question_id}' is also the dev question '{dev[question.sha256]}'"
-            notes.faults.append(Fault("questions", what, "keep it in one split"))
-
-
-def _same_question_twice(raws: Sequence[RawQuestion], located: Located, notes: _Notes) -> None:
-    where = {r.question_id: r.where for r in raws}
-    first: dict[tuple[str, str], str] = {}
-    for split, question in located:
-        earlier = first.setdefault((split, question.sha256), question.question_id)
-        if earlier != question.question_id:
-            what = f"{split} question '{question.question_id}' is the same as '{earlier}'"
-            fix = "delete one; several answers are alternatives of one question's evidence"
-            notes.faults.append(Fault(where[question.question_id], what, fix))
-
-
-def _enough_dev(raws: Sequence[RawQuestion], located: Located, notes: _Notes) -> None:
-    answerable = sum(split == "dev" and q.answerable for split, q in located)
-    if answerable == 0:
-        notes.faults.append(
-            Fault("questions", "no answerable dev questions", "label questions with split dev and their evidence")
-        )
-    elif answerable < ENOUGH_DEV:
-        number = "1 answerable dev question" if answerable == 1 else f"{answerable} answerable dev questions"
-        what = f"only {number}: one moves hit at 1 by {100 / answerable:.0f} points"
-        notes.warnings.append(Fault("questions", what, f"label at least {ENOUGH_DEV}"))
-
-
-def _both_kinds(raws: Sequence[RawQuestion], located: Located, notes: _Notes) -> None:
-    if not any(split == "dev" and not q.answerable for split, q in located):
-        fix = "add dev questions without evidence, so that a threshold can be tuned on them"
-        notes.warnings.append(Fault("questions", "no unanswerable dev questions", fix))
-    if not any(split == "holdout" and q.answerable for split, q in located):
-        notes.warnings.append(Fault("questions", "no answerable holdout questions", "a choice can be locked, but never verified"))
-
-
-CHECKS: list[Callable[[Sequence[RawQuestion], Located, _Notes], None]] = [
-    _duplicate_ids,
-    _same_question_in_both_splits,
-    _same_question_twice,
-    _enough_dev,
-    _both_kinds,
-]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from harness import api, embedders, experiment, formats, splitters
+from harness import api, corpora, embedders, experiment, splitters
 from harness.embedders import Embedder
 from harness.errors import Fault, HarnessError
 from harness.experiment import Experiment
@@ -63,7 +63,7 @@ class Setting:
 
     def chunking(self) -> Chunking:
         """Raises HarnessError when the corpus can't be read or the point is infeasible."""
-        corpus: Corpus = self._loaded.source.read_corpus() if self._loaded else formats.read_corpus_alone(self.corpus or Path())
+        corpus: Corpus = self._loaded.source.read_corpus() if self._loaded else corpora.read_corpus(self.corpus or Path())
         point = Point(self.splitter, self.size, self.overlap_ratio)
         if self._loaded:
             unit = self.unit or self._loaded.search.unit

@@ -16,6 +16,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from harness.errors import Fault
+
 IntArray = npt.NDArray[np.int64]
 Cause = Literal["cut", "outranked", "truncated", "no match"]
 Quantiles = dict[str, int | float]  # count, and min to max where there is anything to count
@@ -65,6 +67,7 @@ class Document:
     document_id: str
     text: str
     sections: tuple[Section, ...] = ()
+    title: str = ""
 
     def section_ids(self, span: Span) -> tuple[str, ...]:
         return tuple(s.section_id for s in self.sections if s.span.touches(span))
@@ -72,9 +75,10 @@ class Document:
 
 @dataclass(frozen=True)
 class Corpus:
-    """The documents, ordered by id: that order is the ranking's tie-break."""
+    """The documents, ordered by id: that order is the ranking's tie-break; `remarks` is what reading them left to say."""
 
     documents: tuple[Document, ...]
+    remarks: tuple[Fault, ...] = ()
 
     def __post_init__(self) -> None:
         ids = [d.document_id for d in self.documents]
@@ -88,13 +92,31 @@ class Corpus:
     def __getitem__(self, document_id: str) -> Document:
         return self.documents[self.index[document_id]]
 
+    def named(self, name: str) -> tuple[Document, ...]:
+        """The documents that a name may mean: the one of that id, else those whose path ends so, with or without suffix."""
+        if name in self.index:
+            return (self[name],)
+        return self._by_name.get(name, ())
+
+    @cached_property
+    def _by_name(self) -> dict[str, tuple[Document, ...]]:
+        """Documents by every shorter name of their path."""
+        names: dict[str, tuple[Document, ...]] = {}
+        for d in self.documents:
+            parts = d.document_id.split("/")
+            endings = ["/".join(parts[i:]) for i in range(len(parts))]
+            for ending in dict.fromkeys(short for e in endings for short in (e, e.rpartition(".")[0]) if short):
+                names[ending] = (*names.get(ending, ()), d)
+        return names
+
     @cached_property
     def sha256(self) -> str:
-        """Digest of ids, texts and sections."""
+        """Digest of ids, texts, sections and, where there are any, titles."""
         digest = hashlib.sha256()
         for d in self.documents:
             sections = [(s.section_id, s.heading, s.span.start, s.span.end) for s in d.sections]
-            digest.update(sha256_json([d.document_id, d.text, sections]).encode())
+            titled = [d.title] if d.title else []
+            digest.update(sha256_json([d.document_id, d.text, sections, *titled]).encode())
         return digest.hexdigest()
 
 
@@ -108,9 +130,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Any one alternative suffices; within an alternative every place is required."""
+    """Any one alternative suffices; within an alternative every place is required: whole, or, of regions, touched."""
 
     alternatives: tuple[tuple[Place, ...], ...]
+    whole: bool = True  # False: places are regions (a document, a section), which a chunk need only touch
 
     def __post_init__(self) -> None:
         if not self.alternatives or not all(self.alternatives):
@@ -129,6 +152,10 @@ class Question:
     text: str
     evidence: Evidence | None = None
     expected_section: tuple[str, str] | None = None  # document id, section id
+    condition: tuple[Place, ...] = ()  # where the sentence stands that changes the evidence's meaning; any one of them
+    source: str = ""  # real, written, generated, or as the question set says
+    date: str = ""  # ISO date on which it was asked or written
+    reviewed: bool = True  # a person has read it against its document
 
     @property
     def answerable(self) -> bool:
@@ -151,7 +178,9 @@ def labels_sha256(questions: Iterable[Question]) -> str:
     rows = []
     for q in questions:
         places = [[[p.document_id, p.span.start, p.span.end] for p in a] for a in q.evidence.alternatives] if q.evidence else None
-        rows.append([q.sha256, places, list(q.expected_section or ())])
+        regions = ["regions"] if q.evidence and not q.evidence.whole else []
+        condition = [[[p.document_id, p.span.start, p.span.end] for p in q.condition]] if q.condition else []
+        rows.append([q.sha256, places, list(q.expected_section or ()), *regions, *condition])
     return sha256_json(sorted(rows, key=str))
 
 

@@ -19,7 +19,9 @@ from harness.errors import Fault
 from harness.estimate import Estimate
 from harness.experiment import Experiment
 from harness.holdout import Opened
+from harness.label_advice import Lengths
 from harness.lock import Locked
+from harness.pipeline import QUANTILES
 from harness.records import Chunking, Evaluation, TrialResult
 from harness.selection import ordered
 from harness.sweep import SweepOutcome
@@ -77,10 +79,28 @@ def show_check(checked: Checked) -> None:
         f"documents: {found['documents']}; answerable questions: {q['dev']} dev, {q['holdout']} holdout; "
         f"unanswerable: {q['unanswerable']['dev']} dev, {q['unanswerable']['holdout']} holdout"
     )
-    _faults("error", checked.labelled.faults, "bold red")
-    _faults("warning", checked.labelled.warnings, "yellow")
-    if not checked.labelled.faults:
-        out().print("all evidence was found; of the holdout only numbers are shown until it is opened")
+    quoted = checked.labelled.quoted
+    offsets = f", {quoted.with_offset} with an offset of their own" if quoted.with_offset else ""
+    out().print(f"evidence: {quoted.quotes} quotes{offsets}; {quoted.repeated} occur more than once in their document")
+    if checked.lengths:
+        _show_lengths(checked.lengths)
+    _faults("error", checked.faults, "bold red")
+    _faults("warning", checked.warnings, "yellow")
+    if not checked.faults:
+        out().print("all evidence was found; of the holdout only numbers and ids are shown until it is opened")
+
+
+def _show_lengths(lengths: Lengths) -> None:
+    table = _table(f"length in {lengths.unit}", *QUANTILES)
+    for name, found in (("sentences", lengths.sentences), ("dev evidence", lengths.evidence)):
+        if found["count"]:
+            table.add_row(f"{found['count']} {name}", *(f"{found[q]:g}" for q in QUANTILES))
+    out().print(table)
+    if lengths.longest_sentence:
+        out().print(
+            f"overlap: {lengths.longest_sentence} {lengths.unit} keep the longest sentence whole at any boundary, "
+            f"{lengths.sentences['p95']:g} nineteen in twenty; more than the longest is waste"
+        )
 
 
 def show_estimate(found: Estimate) -> None:

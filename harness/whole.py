@@ -61,7 +61,7 @@ def run_all(path: Path, trials: int | None, tracking_uri: str | None, steps: Ste
     loaded = api.load(path)
     steps.step("check")
     checked = loaded.check()
-    labelled = checked.labelled.sound()
+    labelled = checked.sound()
     steps.found(checked)
     if _begun(loaded):
         steps.say("the search has begun already, so its cost is not estimated again")

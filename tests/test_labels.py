@@ -7,12 +7,28 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from making import awkward_text, law, one
 
-from harness.labels import ENOUGH_DEV, RawQuestion, folded, label, nearest_text, occurrences, parse_evidence
+from harness.formats.cells import parse_evidence
+from harness.label_checks import ENOUGH_DEV, Subject, check_faults, check_warnings
+from harness.labels import Quote, RawQuestion, label
+from harness.locate import nearest_text, normalised, occurrences
 from harness.records import Corpus, Document, Section, Span
 
 
-def raw(question_id="Q1", text="Where?", split="dev", evidence=(("the gate",),), section="", document=""):
-    return RawQuestion(f"q.csv line {question_id}", question_id, text, split, section, document, evidence)
+def quotes(evidence):
+    """Texts to quotes, alternative by alternative."""
+    return tuple(tuple(Quote(q) if isinstance(q, str) else q for q in a) for a in evidence)
+
+
+def raw(question_id="Q1", text="Where?", split="dev", evidence=(("the gate",),), section="", document="", **more):
+    return RawQuestion(f"q.csv line {question_id}", question_id, text, split, section, document, quotes(evidence), **more)
+
+
+def faults_of(questions, corpus):
+    return check_faults(Subject(label(questions, corpus), corpus))
+
+
+def warnings_of(questions, corpus):
+    return check_warnings(Subject(label(questions, corpus), corpus))
 
 
 GUIDE = Document(
@@ -37,12 +53,12 @@ CORPUS = Corpus((GUIDE, RULES))
     ],
 )
 def test_an_evidence_cell_is_a_text_or_alternatives_with_all_of_lists(cell, alternatives):
-    assert parse_evidence(cell) == alternatives
+    assert parse_evidence(cell) == quotes(alternatives)
 
 
 @pytest.mark.parametrize("cell", ["[]", "[[]]", '[""]', "[1]", '["a", null]', '[["a", " "]]', '[{"a": 1}]'])
 def test_a_json_list_of_anything_but_texts_is_refused(cell):
-    with pytest.raises(ValueError, match="list of texts"):
+    with pytest.raises(ValueError, match="evidence"):
         parse_evidence(cell)
 
 
@@ -76,10 +92,10 @@ def test_a_found_slice_folds_to_what_was_sought_and_a_slice_of_the_text_is_found
     assume(visible)
     start, end = sorted((data.draw(st.sampled_from(visible)), data.draw(st.sampled_from(visible))))
     evidence = " \n ".join(text[start : end + 1].split()).upper()
-    needle = folded(evidence)[0].strip()
-    assume(needle == folded(text[start : end + 1])[0].strip())  # upper case of some letters folds to others
+    needle = normalised(evidence)
+    assume(needle == normalised(text[start : end + 1]))  # upper case of some letters folds to others
     found = occurrences(Document("d", text), evidence)
-    assert all(folded(text[s.start : s.end])[0].strip() == needle for s in found)
+    assert all(normalised(text[s.start : s.end]) == needle for s in found)
     assert Span(start, end + 1) in found or any(text[s.start : s.end] == evidence for s in found)
 
 
@@ -95,7 +111,7 @@ def test_repeated_evidence_without_a_section_counts_everywhere_with_a_warning():
     ((_, question),) = labelling.questions
     assert [a[0].span for a in question.evidence.alternatives] == [Span(18, 22), Span(34, 38)]
     (warning,) = [w for w in labelling.warnings if w.where.startswith("q.csv")]
-    assert warning.what == "the evidence 'gate' stands 2 times; each counts"
+    assert warning.what == "the evidence of 'Q1' stands 2 times; each counts"
 
 
 def test_alternatives_and_all_of_sets_are_located_in_one_document_or_several():
@@ -138,7 +154,7 @@ def test_an_all_of_list_of_too_many_places_is_asked_for_longer_quotes():
 
 def test_the_same_question_twice_in_one_split_is_a_fault_that_names_both():
     questions = [raw("Q1"), raw("Q2", " where? "), raw("Q3", "When?", "holdout"), raw("Q4", "WHEN?", "test", ())]
-    faults = {f.where: f.what for f in label(questions, CORPUS).faults}
+    faults = {f.where: f.what for f in faults_of(questions, CORPUS)}
     assert faults == {
         "q.csv line Q2": "dev question 'Q2' is the same as 'Q1'",
         "q.csv line Q4": "holdout question 'Q4' is the same as 'Q3'",
@@ -187,9 +203,9 @@ BAD = [
 
 @pytest.mark.parametrize("what", [what for _, what in BAD if what])
 def test_every_fault_of_every_question_is_reported_at_once(what):
-    labelling = label([question for question, _ in BAD], CORPUS)
-    assert what in [f.what for f in labelling.faults]
-    assert all(f.where and f.fix for f in labelling.faults)
+    faults = faults_of([question for question, _ in BAD], CORPUS)
+    assert what in [f.what for f in faults]
+    assert all(f.where and f.fix for f in faults)
 
 
 def test_the_split_test_is_the_holdout_in_any_case():
@@ -208,15 +224,15 @@ def test_an_unanswerable_question_is_kept_without_evidence():
 
 
 def test_no_answerable_dev_question_is_a_fault_and_few_are_a_warning():
-    assert "no answerable dev questions" in [f.what for f in label([raw(evidence=())], CORPUS).faults]
-    few = label([raw(f"Q{i}", f"Question {i}?") for i in range(10)], CORPUS)
-    assert "only 10 answerable dev questions: one moves hit at 1 by 10 points" in [w.what for w in few.warnings]
-    enough = label([raw(f"Q{i}", f"Question {i}?") for i in range(ENOUGH_DEV)], CORPUS)
-    assert not any("answerable dev questions:" in w.what for w in enough.warnings)
+    assert "no answerable dev questions" in [f.what for f in faults_of([raw(evidence=())], CORPUS)]
+    few = warnings_of([raw(f"Q{i}", f"Question {i}?") for i in range(10)], CORPUS)
+    assert "only 10 answerable dev questions: one moves hit at 1 by 10 points" in [w.what for w in few]
+    enough = warnings_of([raw(f"Q{i}", f"Question {i}?") for i in range(ENOUGH_DEV)], CORPUS)
+    assert not any("answerable dev questions:" in w.what for w in enough)
 
 
 def test_missing_kinds_of_questions_are_warnings():
-    whats = [w.what for w in label([raw()], CORPUS).warnings]
+    whats = [w.what for w in warnings_of([raw()], CORPUS)]
     assert "no unanswerable dev questions" in whats
     assert "no answerable holdout questions" in whats
 

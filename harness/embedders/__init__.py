@@ -70,8 +70,17 @@ class EmbedderType(Protocol):
     @property
     def has_tokenizer(self) -> bool: ...
 
+    @property
+    def needs_spaces(self) -> bool:
+        """Whether it knows words by the spaces between them."""
+        ...
+
     def find(self, options: Any) -> object:
         """Raises HarnessError when the model is not where the options say; loads and downloads nothing."""
+        ...
+
+    def read_tokenizer(self, options: Any) -> Tokenizer | None:
+        """The model's own tokens without loading the model; None where it has none, or they are not on this machine yet."""
         ...
 
     def load(self, options: Any) -> Embedder:

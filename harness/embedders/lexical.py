@@ -27,6 +27,7 @@ class _Lexical:
 
     Options: ClassVar[type[BaseModel]] = NoOptions
     has_tokenizer = False
+    needs_spaces = True
     tokenizer = None
     max_tokens = None
     fitted_state: str | None = None
@@ -34,6 +35,10 @@ class _Lexical:
     @classmethod
     def find(cls, options: NoOptions) -> None:
         """There is nothing to find."""
+
+    @classmethod
+    def read_tokenizer(cls, options: NoOptions) -> None:
+        """They have no tokens of their own."""
 
     def token_counts(self, texts: Sequence[str]) -> IntArray:
         return np.array([len(words(text)) for text in texts], dtype=np.int64)

@@ -7,8 +7,8 @@ import importlib.util
 import json
 import logging
 import os
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -55,6 +55,7 @@ class SentenceTransformerEmbedder:
     Options: ClassVar[type[BaseModel]] = ModelOptions
     similarities = ("cosine", "dot")
     has_tokenizer = True
+    needs_spaces = False
     fitted_state: str | None = None
 
     def __init__(self, model: Any, identity: EmbedderIdentity, options: ModelOptions) -> None:
@@ -86,25 +87,22 @@ class SentenceTransformerEmbedder:
     def fit(self, texts: Sequence[str]) -> SentenceTransformerEmbedder:
         return self
 
+    @classmethod
+    def read_tokenizer(cls, options: ModelOptions) -> Callable[[str], IntArray] | None:
+        """The model's tokens from its folder's tokenizer.json, without loading the model."""
+        folder = cls.find(options)
+        files = [folder / "tokenizer.json", folder / "0_Transformer" / "tokenizer.json"] if folder else []
+        file = next((f for f in files if f.is_file()), None)
+        return partial(_token_offsets, _whole_texts(file.read_text("utf-8"))) if file else None
+
     @cached_property
     def _tokenizer(self) -> Any:
         # A copy: the model's own keeps its truncation and its reading of special tokens.
-        from tokenizers import Tokenizer
-
-        copy = Tokenizer.from_str(self._model.tokenizer.backend_tokenizer.to_str())
-        copy.no_truncation()
-        copy.no_padding()
-        return copy
+        return _whole_texts(self._model.tokenizer.backend_tokenizer.to_str())
 
     def tokenizer(self, text: str) -> IntArray:
-        """Offsets of the model's tokens without special ones, shape (n, 2); special-token text is text.
-
-        A visible character that the model drops, such as a combining mark, belongs to the token before it.
-        """
-        self._tokenizer.encode_special_tokens = True
-        offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
-        pairs = np.array(offsets, dtype=np.int64).reshape(-1, 2)
-        return _with_dropped(text, pairs[pairs[:, 1] > pairs[:, 0]])
+        """Offsets of the model's tokens without special ones, shape (n, 2); special-token text is text."""
+        return _token_offsets(self._tokenizer, text)
 
     def _encoded(self, texts: Sequence[str]) -> list[Any]:
         self._tokenizer.encode_special_tokens = False  # as the model itself reads them
@@ -145,6 +143,27 @@ class SentenceTransformerEmbedder:
             show_progress_bar=False,
             convert_to_numpy=True,
         )
+
+
+def _whole_texts(serialised: str) -> Any:
+    """A tokenizer that reads texts of any length."""
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_str(serialised)
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _token_offsets(tokenizer: Any, text: str) -> IntArray:
+    """Offsets of the tokens without special ones, shape (n, 2); special-token text is text.
+
+    A visible character that the model drops, such as a combining mark, belongs to the token before it.
+    """
+    tokenizer.encode_special_tokens = True
+    offsets = tokenizer.encode(text, add_special_tokens=False).offsets
+    pairs = np.array(offsets, dtype=np.int64).reshape(-1, 2)
+    return _with_dropped(text, pairs[pairs[:, 1] > pairs[:, 0]])
 
 
 def _with_dropped(text: str, offsets: IntArray) -> IntArray:

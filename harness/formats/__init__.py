@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from harness import labels
+from harness import label_checks, labels, splits
 from harness.errors import Fault, HarnessError, Refused, nearest
 from harness.formats import handbook
-from harness.formats.files import read_text
-from harness.labels import RawQuestion
-from harness.records import Claim, Corpus, Document, Question, labels_sha256, questions_sha256
+from harness.label_checks import Subject
+from harness.labels import Quoted, RawQuestion
+from harness.records import Claim, Corpus, Question, labels_sha256, questions_sha256
+from harness.splits import SplitRule
 
 
 class Format(Protocol):
-    """Reads one format. Both raise HarnessError for what can't be read."""
+    """Reads one format. Both raise HarnessError for what can't be read; a path may be a file, a folder or a glob."""
 
     def read_corpus(self, path: Path, encoding: str) -> Corpus: ...
 
@@ -43,13 +44,19 @@ class DataSource:
     corpus: Path
     questions: Path
     encoding: str = "utf-8"
+    split: SplitRule | Path | None = None  # for questions without a split; a path: a written one
 
     def read_corpus(self) -> Corpus:
         return resolve(self.format, "[data] format").read_corpus(self.corpus, self.encoding)
 
     def read_labels(self, corpus: Corpus) -> labels.Labelling:
         raws = resolve(self.format, "[data] format").read_questions(self.questions, self.encoding)
-        return labels.label(raws, corpus)
+        return labels.label(raws, corpus, self.rule if self.split is not None else None)
+
+    @property
+    def rule(self) -> SplitRule:
+        """How questions without a split are split. Raises HarnessError when a written split can't be read."""
+        return splits.read(self.split) if isinstance(self.split, Path) else self.split or SplitRule()
 
 
 @dataclass(frozen=True)
@@ -79,13 +86,13 @@ class SealedHoldout:
 
 @dataclass(frozen=True)
 class Labelled:
-    """A corpus, its dev questions, the sealed holdout, and what is wrong or doubtful about the labels of both."""
+    """A corpus, its dev questions, the sealed holdout, and what is wrong about the labels of both."""
 
     corpus: Corpus
     dev: tuple[Question, ...]
     holdout: SealedHoldout
     faults: tuple[Fault, ...]
-    warnings: tuple[Fault, ...]
+    quoted: Quoted
 
     @property
     def answerable(self) -> tuple[Question, ...]:
@@ -113,19 +120,10 @@ def load(source: DataSource) -> Labelled:
         source=source,
     )
     dev = tuple(q for split, q in labelling.questions if split == "dev")
-    return Labelled(corpus, dev, holdout, labelling.faults, labelling.warnings)
+    faults = label_checks.check_faults(Subject(labelling, corpus))
+    return Labelled(corpus, dev, holdout, faults, labelling.quoted)
 
 
-PLAIN = (".txt", ".md")
-
-
-def read_corpus_alone(path: Path, encoding: str = "utf-8") -> Corpus:
-    """A corpus without questions, to look at how it is cut: a CSV of sections, or a plain text as one document."""
-    if path.suffix == ".csv":
-        return handbook.read_corpus(path, encoding)
-    if path.suffix not in PLAIN and path.exists():
-        raise HarnessError(Fault(str(path), f"'{path.suffix}' is no corpus that can be read", f"give .csv, {' or '.join(PLAIN)}"))
-    text = read_text(path, encoding)
-    if not text.strip():
-        raise HarnessError(Fault(str(path), "the document is empty", "give one with text"))
-    return Corpus((Document(path.name, text),))
+def doubts(source: DataSource, corpus: Corpus) -> tuple[Fault, ...]:
+    """What is doubtful about a corpus and its questions, in the light of both splits."""
+    return label_checks.check_warnings(Subject(source.read_labels(corpus), corpus))

@@ -1,9 +1,11 @@
-"""Reading files for the formats: text in a named encoding, and tables with the place of every row."""
+"""Reading files for corpora and formats: text in a named encoding, unpacked, and tables with the place of every row."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,14 +60,21 @@ def read_rows(path: Path, encoding: str, columns: tuple[str, ...]) -> Iterator[t
 
 def read_text(path: Path, encoding: str) -> str:
     """A file's text; a byte-order mark is dropped. Raises HarnessError with the byte that is not of the encoding."""
+    return _decoded(read_bytes(path), path, encoding)
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file's bytes, unpacked when its name ends in `.gz`. Raises HarnessError when it can't be read."""
     try:
         data = path.read_bytes()
+        return gzip.decompress(data) if path.suffix == ".gz" else data
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise HarnessError(Fault(str(path), f"not a whole gzip file ({error})", "pack it again")) from error
     except FileNotFoundError:
         raise HarnessError(Fault(str(path), "no such file", "correct the path; it is relative to the experiment file")) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         what = f"can't be read ({getattr(error, 'strerror', None) or error})"
         raise HarnessError(Fault(repr(str(path)) if "\0" in str(path) else str(path), what, "give a file")) from error
-    return _decoded(data, path, encoding)
 
 
 def _decoded(data: bytes, path: Path, encoding: str) -> str:

@@ -1,0 +1,193 @@
+"""What a corpus and its labels mean for a search space: lengths in its unit, an overlap, and doubts; one more is a function in
+`LOOKS`. Nothing here looks at holdout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from harness import embedders, splitters, tokenizers, wording
+from harness.errors import Fault
+from harness.experiment import Experiment
+from harness.formats import SHORT_HASH, Labelled
+from harness.label_checks import listed
+from harness.pipeline import quantiles
+from harness.records import Claim, Document, Place, Quantiles, Question
+from harness.text import sentences
+from harness.tokenizers import Tokenizer, as_offsets, count_touched
+
+MOST_READ = 4_000_000  # characters whose sentences are measured; a larger corpus is sampled, evenly over its documents
+MANY_SPACELESS = 0.3  # of the letters
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """Lengths in the experiment's unit; of the evidence of dev, place by place."""
+
+    unit: str
+    sentences: Quantiles
+    evidence: Quantiles
+    documents_read: int
+
+    @property
+    def longest_sentence(self) -> int | None:
+        """No overlap above it keeps any more sentences whole; None without a sentence."""
+        return int(self.sentences["max"]) if self.sentences["count"] else None
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Lengths, None where the unit's tokenizer is not at hand, and what they and the space make doubtful."""
+
+    lengths: Lengths | None
+    warnings: tuple[Fault, ...]
+
+
+@dataclass(frozen=True)
+class _Case:
+    experiment: Experiment
+    labelled: Labelled
+    unit: str
+    tokenizer: Tokenizer | None
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Smallest and largest chunk size of the space, in units."""
+        axis = self.experiment.space.chunk_size.sample(2)
+        sizes = [int(v) for v in axis] + [p.chunk_size for p in self.experiment.points]
+        return [min(sizes), max(sizes)]
+
+    @cached_property
+    def splitters(self) -> set[str]:
+        return {*self.experiment.space.splitters, *(p.splitter for p in self.experiment.points)}
+
+    @cached_property
+    def read(self) -> list[Document]:
+        """The documents that are measured."""
+        documents = self.labelled.corpus.documents
+        total = sum(len(d.text) for d in documents)
+        step = max(1, -(-total // MOST_READ))
+        return list(documents[::step])
+
+    @cached_property
+    def units(self) -> dict[str, Any]:
+        """Offsets of the units of the measured documents and of those with evidence, by document id."""
+        wanted = {d.document_id: d for d in self.read}
+        wanted |= {p.document_id: self.labelled.corpus[p.document_id] for p in self.places}
+        return {i: self.tokenizer(d.text) for i, d in wanted.items()} if self.tokenizer else {}
+
+    @cached_property
+    def spans(self) -> list[Question]:
+        """Dev questions with evidence that must be whole."""
+        return [q for q in self.labelled.dev if q.evidence and q.evidence.whole]
+
+    @cached_property
+    def places(self) -> list[Place]:
+        return sorted({p for q in self.spans if q.evidence for p in q.evidence.places()})
+
+    @cached_property
+    def size_of(self) -> dict[Place, int]:
+        """Units of each evidence place."""
+        return {p: int(self._sizes(p.document_id, as_offsets([(p.span.start, p.span.end)]))[0]) for p in self.places}
+
+    def _sizes(self, document_id: str, spans: Any) -> Any:
+        return count_touched(self.units[document_id], spans)
+
+    @cached_property
+    def lengths(self) -> Lengths:
+        found = [self._sizes(d.document_id, sentences(d.text)) for d in self.read]
+        together = np.concatenate(found) if found else np.zeros(0)
+        return Lengths(self.unit, quantiles(together), quantiles(list(map(float, self.size_of.values()))), len(self.read))
+
+
+def advise(experiment: Experiment, labelled: Labelled) -> Advice:
+    """Lengths and doubts, without loading a model."""
+    kind = embedders.EMBEDDERS[experiment.embedder_type]
+    unit = experiment.unit_of(kind.has_tokenizer)
+    own = kind.read_tokenizer(experiment.embedder_options) if unit == tokenizers.MODEL_TOKENS else None
+    at_hand = unit != tokenizers.MODEL_TOKENS or own is not None
+    case = _Case(experiment, labelled, unit, tokenizers.resolve(unit, own, "unit") if at_hand else None)
+    return Advice(case.lengths if at_hand else None, tuple(w for look in LOOKS for w in look(case)))
+
+
+def opened_in_dev(dev: Sequence[Question], claims: Iterable[Claim], retired: frozenset[str]) -> list[Fault]:
+    """A fault per opened holdout of which questions are dev now, unless a written split retired them."""
+    short = {q.sha256[:SHORT_HASH]: q.question_id for q in dev if q.sha256 not in retired}
+    faults = []
+    for claim in claims:
+        ids = [short[h] for h in claim.questions if h in short]
+        if ids:
+            what = (
+                f"{len(ids)} dev questions are of the holdout opened at {claim.claimed} for '{claim.experiment}': {listed(ids)}"
+            )
+            fix = "move them back, or retire that holdout: `harness split --retire`"
+            faults.append(Fault("questions", what, fix))
+    return faults
+
+
+def _too_long(case: _Case) -> Iterator[Fault]:
+    """Evidence that no chunk of the space can hold: a ceiling that the sweep can't break."""
+    if case.tokenizer is None:
+        return
+    largest = case.sizes[1]
+    ids = [
+        q.question_id
+        for q in case.spans
+        if q.evidence and all(any(case.size_of[p] > largest for p in a) for a in q.evidence.alternatives)
+    ]
+    if ids:
+        what = (
+            f"the evidence of {len(ids)} of {len(case.spans)} answerable dev questions is longer than the largest chunk "
+            f"({largest} {case.unit}), so no setting can hit more than {1 - len(ids) / len(case.spans):.1%}: {listed(ids)}"
+        )
+        yield Fault("[search] chunk_size", what, "raise the largest size, or quote less")
+
+
+def _short_documents(case: _Case) -> Iterator[Fault]:
+    if case.tokenizer is None:
+        return
+    smallest = case.sizes[0]
+    short = sum(len(case.units[d.document_id]) <= smallest for d in case.read)
+    if short:
+        every = "; every setting is the same" if short == len(case.read) == len(case.labelled.corpus.documents) else ""
+        what = f"{short} of {len(case.read)} documents are no longer than the smallest chunk ({smallest} {case.unit}){every}"
+        yield Fault("[search] chunk_size", what, "they are one chunk at every setting: add smaller sizes")
+
+
+def _spaceless(case: _Case) -> Iterator[Fault]:
+    sample = "".join(d.text[:10_000] for d in case.read[:200])
+    share = wording.spaceless_share(sample)
+    if share < MANY_SPACELESS:
+        return
+    what = f"{share:.0%} of the letters are of scripts that put no space between words"
+    if case.unit == "words":
+        fix = 'set unit = "characters", a token encoding such as "cl100k_base", or "model-tokens"'
+        yield Fault("[search] unit", f"{what}: a 'word' is a whole clause or paragraph", fix)
+    by_words = sorted(s for s in case.splitters if splitters.SPLITTERS[s].atoms == "words")
+    if by_words:
+        yield Fault(
+            "[search] splitter", f"{what}, and {', '.join(by_words)} cuts between words only", 'use splitter = ["tokens"]'
+        )
+    if embedders.EMBEDDERS[case.experiment.embedder_type].needs_spaces:
+        what += f", and embedder '{case.experiment.embedder_type}' compares words between spaces"
+        yield Fault("[embedder] type", what, "use a sentence-transformers model that knows the language")
+
+
+def _wasted_overlap(case: _Case) -> Iterator[Fault]:
+    if case.tokenizer is None or case.lengths.longest_sentence is None:
+        return
+    longest = case.lengths.longest_sentence
+    ratios = [*case.experiment.space.overlap_ratio.sample(2), *(p.overlap_ratio for p in case.experiment.points)]
+    most = round(max(ratios) * case.sizes[1])
+    if most > longest:
+        what = f"the space has overlaps of up to {most} {case.unit}, and the longest sentence has {longest}"
+        yield Fault(
+            "[search] overlap_ratio", what, "more overlap than the longest sentence keeps nothing else whole: it is waste"
+        )
+
+
+LOOKS: list[Callable[[_Case], Iterator[Fault]]] = [_too_long, _short_documents, _spaceless, _wasted_overlap]
