@@ -1,23 +1,29 @@
-"""Reading files for corpora and formats: text in a named encoding, unpacked, and tables with the place of every row."""
+"""Reading files for corpora and formats: text in a named encoding, unpacked; tables and JSON with the place of every row."""
 
 from __future__ import annotations
 
 import csv
 import gzip
-import io
+import json
+import math
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from harness.errors import Fault, HarnessError
 
 csv.field_size_limit(2**31 - 1)  # a section may be longer than the module's default of 131,072 characters
+LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+MOST_DIGITS = 4_000  # of a whole number in JSON; Python refuses to read longer ones
+HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")  # escapes that may be half of a surrogate pair
 
 
 def read_rows(path: Path, encoding: str, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
     """Rows of a CSV with their place (`file line N`). Raises HarnessError for a missing column or a torn row."""
-    reader = csv.DictReader(io.StringIO(read_text(path, encoding), newline=""), strict=True)
+    reader = csv.DictReader(lines(read_text(path, encoding)), strict=True)
     missing = [c for c in columns if c not in (reader.fieldnames or ())]
     if not reader.fieldnames:
         raise HarnessError(Fault(str(path), "the file is empty", f"its first line names the columns: {', '.join(columns)}"))
@@ -56,6 +62,116 @@ def read_rows(path: Path, encoding: str, columns: tuple[str, ...]) -> Iterator[t
             what = f"{cells} cells where the header names {len(reader.fieldnames or ())}"
             raise HarnessError(Fault(where, what, "quote cells that hold commas or line breaks"))
         yield where, row
+
+
+def lines(text: str) -> Iterator[str]:
+    """A text's lines with their ends (LF, CRLF or CR, as editors count), one at a time: no second copy of a large text."""
+    return (match[0] for match in LINE.finditer(text))
+
+
+def read_json_lines(path: Path, encoding: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a JSON-lines file with their place (`file line N`); blank lines are left out.
+
+    Raises HarnessError with every line that is no object, but after the last row: catch it to add your own faults.
+    """
+    text = read_text(path, encoding)
+    faults: list[Fault] = []
+    for number, line in enumerate(lines(text), 1):
+        if not line.strip():
+            continue
+        where = f"{path} line {number}"
+        try:
+            value = _json(line.rstrip("\r\n"))
+        except _NotJson as error:
+            if not faults and _is_json(text):
+                what = "one JSON value over several lines, where each line is an object of its own"
+                raise HarnessError(Fault(str(path), what, "write each object on one line")) from None
+            faults.append(Fault(where, error.what, "write one JSON object a line"))
+            continue
+        if isinstance(value, dict):
+            yield where, value
+        else:
+            faults.append(Fault(where, f"{_named(value)}, not an object", 'write one JSON object a line: {"...": ...}'))
+    if faults:
+        raise HarnessError(faults)
+
+
+def read_json(path: Path, encoding: str) -> Any:
+    """The value of a JSON file. Raises HarnessError with the line and column where it is none."""
+    text = read_text(path, encoding)
+    if not text.strip():
+        raise HarnessError(Fault(str(path), "the file is empty", "write one JSON value"))
+    try:
+        return _json(text)
+    except _NotJson as error:
+        where = f"{path} line {error.line}" if error.line else str(path)
+        raise HarnessError(Fault(where, error.what, "correct it")) from None
+
+
+class _NotJson(ValueError):
+    """What is wrong with a JSON text, and in which of its lines if that is known."""
+
+    def __init__(self, what: str, line: int | None = None) -> None:
+        super().__init__(what)
+        self.what, self.line = what, line
+
+
+def _json(text: str) -> Any:
+    """A JSON text's value. Raises _NotJson for all that Python's reader lets pass, too: NaN, doubled keys, half pairs."""
+    try:
+        value = json.loads(
+            text, parse_constant=_no_number, parse_float=_finite, parse_int=_whole, object_pairs_hook=_each_key_once
+        )
+        if HALF_PAIR.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except json.JSONDecodeError as error:
+        before = [*lines(text[: error.pos] + "|")]  # the mark: the fault may stand first in its line
+        raise _NotJson(f"not JSON at column {len(before[-1])} ({error.msg})", len(before)) from None
+    except RecursionError:
+        raise _NotJson("JSON that is nested too deeply") from None
+    except UnicodeEncodeError as error:
+        raise _NotJson(
+            f"it has half of a surrogate pair (\\u{ord(error.object[error.start]):04x}), which is no character"
+        ) from None
+
+
+def _is_json(text: str) -> bool:
+    try:
+        _json(text)
+    except _NotJson:
+        return False
+    return True
+
+
+def _no_number(name: str) -> Any:
+    raise _NotJson(f"{name} is no JSON value")
+
+
+def _finite(digits: str) -> float:
+    if math.isinf(value := float(digits)):
+        raise _NotJson(f"the number {digits[:20]}{'…' * (len(digits) > 20)} is too large")
+    return value
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise _NotJson(f"the number {digits[:20]}… has {len(digits)} digits")
+    return int(digits)
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        twice = next(k for k, n in Counter(k for k, _ in pairs).items() if n > 1)
+        raise _NotJson(f"key {twice!r} stands twice in an object")
+    return value
+
+
+def _named(value: Any) -> str:
+    """A JSON value's kind, for a message."""
+    kinds = {bool: "true or false", str: "a text", list: "a list", dict: "an object", type(None): "null"}
+    return kinds.get(type(value), "a number")
 
 
 def read_text(path: Path, encoding: str) -> str:
