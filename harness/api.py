@@ -76,11 +76,11 @@ class LoadedExperiment:
 
         Raises HarnessError when the model is not where the file says, though check loads none.
         """
-        from harness.label_advice import advise, opened_in_dev
+        from harness.label_advice import advise, opened_here
 
         embedders.EMBEDDERS[self.experiment.embedder_type].find(self.experiment.embedder_options)
         labelled = self.experiment.read_labels()
-        opened = opened_in_dev(labelled.dev, State(self.experiment).read_claims(), self.experiment.source.rule.retired)
+        opened = opened_here(self.experiment, labelled)
         advice = advise(self.experiment, labelled)
         warnings = (*formats.doubts(self.experiment.source, labelled.corpus), *advice.warnings)
         return Checked(labelled, (*labelled.faults, *opened), warnings, advice.lengths)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from harness.formats import Labelled
 from harness.records import QuestionScore, TrialResult
 from harness.selection import Selected, distinct
 
@@ -25,7 +26,7 @@ class Finding:
 class _Sweep:
     results: Sequence[TrialResult]
     selected: Selected
-    documents: int
+    labelled: Labelled
 
     @property
     def leader(self) -> TrialResult:
@@ -99,7 +100,7 @@ def _truncation(sweep: _Sweep) -> Finding | None:
 
 
 def _uncut(sweep: _Sweep) -> Finding | None:
-    if sweep.leader.metrics["chunks"] > sweep.documents:
+    if sweep.leader.metrics["chunks"] > len(sweep.labelled.corpus.documents):
         return None
     what = "the leader does not cut at all: every document is one chunk"
     return Finding("uncut", what, "whole documents always hold the answer; compare context_at_3, or set max_context_at_3")
@@ -123,6 +124,14 @@ def _alike(sweep: _Sweep) -> Finding | None:
     return Finding("alike", what, "the documents are short for these sizes; try smaller ones")
 
 
+def _unreviewed(sweep: _Sweep) -> Finding | None:
+    number, of = sweep.labelled.unreviewed, len(sweep.labelled.dev)
+    if not number:
+        return None
+    what = f"{number} of {of} dev questions are unreviewed: what the figures say of them, they say of a draft"
+    return Finding("unreviewed", what, "walk through them with `harness questions review`, then sweep again")
+
+
 LOOKS: tuple[Callable[[_Sweep], Finding | None], ...] = (
     _too_easy,
     _poor,
@@ -134,10 +143,11 @@ LOOKS: tuple[Callable[[_Sweep], Finding | None], ...] = (
     _uncut,
     _edge,
     _alike,
+    _unreviewed,
 )
 
 
-def diagnose(results: Sequence[TrialResult], selected: Selected, documents: int) -> tuple[Finding, ...]:
-    """Findings about a sweep over a corpus of so many documents."""
-    sweep = _Sweep(results, selected, documents)
+def diagnose(results: Sequence[TrialResult], selected: Selected, labelled: Labelled) -> tuple[Finding, ...]:
+    """Findings about a sweep on labelled dev questions."""
+    sweep = _Sweep(results, selected, labelled)
     return tuple(finding for look in LOOKS if (finding := look(sweep)))

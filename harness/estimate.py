@@ -13,6 +13,7 @@ from harness import splitters
 from harness.embedders import Embedder
 from harness.experiment import Experiment
 from harness.formats import Labelled
+from harness.label_advice import read_sound
 from harness.pipeline import read_tokens
 from harness.records import Chunking, Point, Question
 
@@ -52,7 +53,7 @@ class Estimate:
 
 def estimate(experiment: Experiment, trials: int | None = None, price_per_million: float | None = None) -> Estimate:
     """Ceiling, index ratio and truncation of the whole space; tokens, seconds, bytes and price of the sweep."""
-    labelled = experiment.read_labels().sound()
+    labelled = read_sound(experiment)
     embedder = experiment.load_embedder()
     ruler = experiment.ruler(labelled, embedder)
     texts = [d.text for d in labelled.corpus.documents]
@@ -90,7 +91,7 @@ def _points(experiment: Experiment) -> tuple[list[Point], int | None]:
 def ceiling_of(chunking: Chunking, questions: Sequence[Question]) -> float:
     """Share of the questions of which some alternative's places each lie whole in some chunk."""
     reachable = [
-        any(all(len(chunking.holding(place)) for place in alternative) for alternative in q.evidence.alternatives)
+        any(all(len(chunking.answering(place, q.evidence)) for place in alternative) for alternative in q.evidence.alternatives)
         for q in questions
         if q.evidence
     ]

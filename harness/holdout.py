@@ -18,6 +18,7 @@ from harness.embedders import Embedder, scoring_fingerprint
 from harness.errors import Fault, HarnessError, Refused
 from harness.experiment import Experiment
 from harness.formats import Labelled
+from harness.label_advice import read_sound
 from harness.pipeline import evaluate, run_metrics
 from harness.records import Chunking, Claim, HoldoutRecord, Lock, labels_sha256, questions_sha256
 from harness.state import State
@@ -55,7 +56,7 @@ def holdout(experiment: Experiment, tracking_uri: str | None = None, say: Callab
     model, corpus or chunking are not the locked ones. After a crash, only the identical lock may finish.
     """
     state = State(experiment)
-    labelled = experiment.read_labels().sound()
+    labelled = read_sound(experiment)
     if labelled.holdout.sha256 == "none":
         raise HarnessError(
             Fault(str(experiment.source.questions), "there are no holdout questions", "label some with split holdout")
@@ -91,7 +92,9 @@ def _refuse_recorded(experiment: Experiment, state: State, labelled: Labelled, t
 
 
 def _figures(record: HoldoutRecord) -> str:
-    return f"hit@1 {record.evaluation.hits(1)}/{record.evaluation.answerable}, {record.verdict['verdict']}"
+    return (
+        f"{record.evaluation.hit_name}@1 {record.evaluation.hits(1)}/{record.evaluation.answerable}, {record.verdict['verdict']}"
+    )
 
 
 def _track(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from harness import embedders, splitters, tokenizers, wording
-from harness.errors import Fault
+from harness.errors import Fault, HarnessError
 from harness.experiment import Experiment
 from harness.formats import SHORT_HASH, Labelled
 from harness.label_checks import listed
 from harness.pipeline import quantiles
 from harness.records import Claim, Document, Place, Quantiles, Question
+from harness.state import State
 from harness.text import sentences
 from harness.tokenizers import Tokenizer, as_offsets, count_touched
 
@@ -104,6 +105,19 @@ class _Case:
         return Lengths(self.unit, quantiles(together), quantiles(list(map(float, self.size_of.values()))), len(self.read))
 
 
+def read_sound(experiment: Experiment) -> Labelled:
+    """Corpus and labels. Raises HarnessError with every fault of them, questions of an opened holdout in dev among them."""
+    labelled = experiment.read_labels()
+    if faults := [*labelled.faults, *opened_here(experiment, labelled)]:
+        raise HarnessError(faults)
+    return labelled
+
+
+def opened_here(experiment: Experiment, labelled: Labelled) -> list[Fault]:
+    """Faults for dev questions of holdouts that this project has opened."""
+    return opened_in_dev(experiment, labelled, State(experiment).read_claims())
+
+
 def advise(experiment: Experiment, labelled: Labelled) -> Advice:
     """Lengths and doubts, without loading a model."""
     kind = embedders.EMBEDDERS[experiment.embedder_type]
@@ -114,9 +128,10 @@ def advise(experiment: Experiment, labelled: Labelled) -> Advice:
     return Advice(case.lengths if at_hand else None, tuple(w for look in LOOKS for w in look(case)))
 
 
-def opened_in_dev(dev: Sequence[Question], claims: Iterable[Claim], retired: frozenset[str]) -> list[Fault]:
+def opened_in_dev(experiment: Experiment, labelled: Labelled, claims: Iterable[Claim]) -> list[Fault]:
     """A fault per opened holdout of which questions are dev now, unless a written split retired them."""
-    short = {q.sha256[:SHORT_HASH]: q.question_id for q in dev if q.sha256 not in retired}
+    retired = experiment.source.rule.retired
+    short = {q.sha256[:SHORT_HASH]: q.question_id for q in labelled.dev if q.sha256 not in retired}
     faults = []
     for claim in claims:
         ids = [short[h] for h in claim.questions if h in short]

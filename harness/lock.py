@@ -13,8 +13,9 @@ from harness import selection, threshold
 from harness.errors import Fault, HarnessError, Refused
 from harness.experiment import Experiment, differences
 from harness.formats import Labelled
+from harness.label_advice import read_sound
 from harness.pipeline import run_metrics
-from harness.records import EmbedderIdentity, Lock, Threshold, TrialResult, labels_sha256, questions_sha256
+from harness.records import EmbedderIdentity, Lock, Threshold, TrialResult, labels_sha256, provenance, questions_sha256
 from harness.state import State, StudyFiles, write_atomically
 from harness.tracking import source_tags
 from harness.version import code_version
@@ -46,6 +47,7 @@ def as_json(locked: Locked) -> dict[str, Any]:
         "dev_digest": made.dev_sha256,
         "holdout_digest": made.holdout_sha256,
         "selection": made.selection,
+        "questions": made.questions,
         "path": str(locked.path),
         "existed": locked.existed,
         "created": made.created,
@@ -68,7 +70,7 @@ def lock(experiment: Experiment, trial: int | None = None, because: str | None =
     files = state.current()
     facts = files.read()
     results = files.read_results()
-    labelled = experiment.read_labels().sound()
+    labelled = read_sound(experiment)
     _refuse_changes(experiment, labelled, facts)
     selected = selection.select(results, experiment.selection)
     chosen = _named(results, trial, because, selected.chosen)
@@ -164,6 +166,7 @@ def _freeze(
         code_version=code_version(),
         created=now("milliseconds"),  # scripts lock twice a second, and the newest lock counts
         created_by=source_tags(sys.argv[0])["mlflow.user"],
+        questions=provenance(labelled.dev),
     )
 
 
@@ -191,7 +194,7 @@ tuned_on = {_toml(proxy)}
 [threshold.dev]  # of {dev["answerable"]} answerable and {dev["unanswerable"]} unanswerable questions
 {chr(10).join(f"{name} = {dev[name]}" for name in threshold.OUTCOMES)}
 
-[model]
+{_questions_table(made)}[model]
 name = {_toml(made.embedder.name)}
 type = {_toml(made.embedder.type)}
 fingerprint = {_toml(made.embedder.fingerprint)}
@@ -221,6 +224,17 @@ code_version = {_toml(made.code_version)}
 created = {_toml(made.created)}
 created_by = {_toml(made.created_by)}
 """
+
+
+def _questions_table(made: Lock) -> str:
+    """How old the dev questions are and where they come from, as far as the lock says."""
+    asked = made.questions
+    if not asked:
+        return ""
+    dates = "".join(f"{name} = {_toml(asked[name])}\n" for name in ("oldest", "newest") if asked[name])
+    sources = ", ".join(f"{_toml(name)} = {number}" for name, number in asked["sources"].items())
+    rest = f"undated = {asked['undated']}\nunreviewed = {asked['unreviewed']}\nsources = {{ {sources} }}\n"
+    return f"[questions]  # dev\n{dates}{rest}\n"
 
 
 def _toml(text: str) -> str:

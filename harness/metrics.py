@@ -9,14 +9,16 @@ from typing import Literal
 from harness.records import Chunking, Passage, Place, Question, Span
 
 CHAR_K = 5
+Score = Callable[["Judgement", int], float | None]
 
 
 @dataclass(frozen=True)
 class Judgement:
     """One answerable question under one chunking: everything that its metrics may look at.
 
-    `place_ranks` has, for each alternative and each of its places, the best rank of a chunk that holds it whole
-    (0: no retrieved chunk does); `touched` has, likewise, the spans of all chunks that touch the place.
+    `place_ranks` has, for each alternative and each of its places, the best rank of a chunk that holds it whole, or touches it
+    where it is a region (0: no retrieved chunk does); `touched` has, likewise, the spans of all chunks that touch the place.
+    `condition_rank` is the best rank of a chunk that holds the question's condition.
     """
 
     question: Question
@@ -24,6 +26,12 @@ class Judgement:
     place_ranks: tuple[tuple[int, ...], ...]
     held: tuple[tuple[bool, ...], ...]
     touched: tuple[tuple[tuple[Span, ...], ...], ...]
+    condition_rank: int = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether its evidence must be whole in a chunk; False: it is a region."""
+        return self.question.evidence is not None and self.question.evidence.whole
 
     @property
     def hit_rank(self) -> int | None:
@@ -41,15 +49,38 @@ class Judgement:
         return self.question.evidence.alternatives if self.question.evidence else ()
 
 
+def of_spans(function: Score) -> Score:
+    """A metric that is defined for evidence that must be whole."""
+    return lambda judged, k: function(judged, k) if judged.whole else None
+
+
+def of_regions(function: Score) -> Score:
+    """A metric that is defined for evidence that is a document or a section."""
+    return lambda judged, k: None if judged.whole else function(judged, k)
+
+
 def hit(judged: Judgement, k: int) -> float:
     """1 when some alternative is complete within the first k chunks."""
     rank = judged.hit_rank
     return float(rank is not None and rank <= k)
 
 
+def hit_with_condition(judged: Judgement, k: int) -> float | None:
+    """1 when some alternative and the sentence that qualifies it are complete within the first k; undefined without one."""
+    if not judged.question.condition:
+        return None
+    return hit(judged, k) if 0 < judged.condition_rank <= k else 0.0
+
+
 def recall(judged: Judgement, k: int) -> float:
     """The best alternative's share of places that lie whole in one of the first k chunks."""
     return max(sum(0 < r <= k for r in ranks) / len(ranks) for ranks in judged.place_ranks)
+
+
+def region_recall(judged: Judgement, k: int) -> float:
+    """Share of the relevant regions that one of the first k chunks touches."""
+    ranks = [r for alternative in judged.place_ranks for r in alternative]
+    return sum(0 < r <= k for r in ranks) / len(ranks)
 
 
 def reciprocal_rank(judged: Judgement, k: int) -> float:
@@ -134,7 +165,7 @@ def precision_omega(judged: Judgement, k: int) -> float:
 class Metric:
     """A function of a judgement and k; `at` says at which k it is taken: each of the experiment's, the character k, or one."""
 
-    function: Callable[[Judgement, int], float | None]
+    function: Score
     at: Literal["each k", "char k"] | int | None = None
 
     def names(self, name: str, ks: Sequence[int], char_k: int) -> dict[str, int]:
@@ -146,15 +177,19 @@ class Metric:
 
 
 METRICS: dict[str, Metric] = {
-    "hit": Metric(hit, "each k"),
-    "recall": Metric(recall, "each k"),
-    "mrr": Metric(reciprocal_rank),
+    "hit": Metric(of_spans(hit), "each k"),
+    "hit_with_condition": Metric(of_spans(hit_with_condition), "each k"),
+    "recall": Metric(of_spans(recall), "each k"),
+    "mrr": Metric(of_spans(reciprocal_rank)),
+    "document_hit": Metric(of_regions(hit), "each k"),
+    "document_recall": Metric(of_regions(region_recall), "each k"),
+    "document_mrr": Metric(of_regions(reciprocal_rank)),
     "section_hit": Metric(section_hit, 1),
-    "ceiling": Metric(ceiling),
-    "char_recall": Metric(char_recall, "char k"),
-    "char_precision": Metric(char_precision, "char k"),
-    "char_iou": Metric(char_iou, "char k"),
-    "precision_omega": Metric(precision_omega),
+    "ceiling": Metric(of_spans(ceiling)),
+    "char_recall": Metric(of_spans(char_recall), "char k"),
+    "char_precision": Metric(of_spans(char_precision), "char k"),
+    "char_iou": Metric(of_spans(char_iou), "char k"),
+    "precision_omega": Metric(of_spans(precision_omega)),
 }
 
 # Of the chunking, not of its answers: lower is cheaper.
@@ -198,9 +233,11 @@ def judge(question: Question, chunking: Chunking, rank_of: Sequence[int], passag
         raise ValueError(f"question '{question.question_id}' is not answerable")
     ranks, held, touched = [], [], []
     for alternative in question.evidence.alternatives:
-        holding = [chunking.holding(p).tolist() for p in alternative]
+        holding = [chunking.answering(p, question.evidence).tolist() for p in alternative]
         ranks.append(tuple(min((rank_of[c] for c in chunks if rank_of[c]), default=0) for chunks in holding))
         held.append(tuple(bool(chunks) for chunks in holding))
         touching = [chunking.touching(p.document_id, p.span).tolist() for p in alternative]
         touched.append(tuple(tuple(chunking.span(c) for c in chunks) for chunks in touching))
-    return Judgement(question, passages, tuple(map(tuple, ranks)), tuple(held), tuple(touched))
+    conditional = [rank_of[c] for p in question.condition for c in chunking.holding(p).tolist() if rank_of[c]]
+    condition_rank = min(conditional, default=0)
+    return Judgement(question, passages, tuple(map(tuple, ranks)), tuple(held), tuple(touched), condition_rank)

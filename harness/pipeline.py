@@ -193,8 +193,10 @@ def _as_bool(value: float | None) -> bool | None:
 
 def _complete_chunks(question: Question, chunking: Chunking) -> set[int]:
     """Chunks that alone hold some alternative whole."""
-    alternatives = question.evidence.alternatives if question.evidence else ()
-    return {c for a in alternatives for c in set.intersection(*(set(chunking.holding(p).tolist()) for p in a))}
+    if question.evidence is None:
+        return set()
+    answering = [[set(chunking.answering(p, question.evidence).tolist()) for p in a] for a in question.evidence.alternatives]
+    return {c for places in answering for c in set.intersection(*places)}
 
 
 def _passage(chunking: Chunking, chunk: int, rank: int, score: float, complete: bool) -> Passage:
@@ -217,7 +219,7 @@ def _cause(judged: Judgement, chunking: Chunking, reach: dict[int, int]) -> Caus
 
 def _readable(judged: Judgement, chunking: Chunking, reach: dict[int, int]) -> bool:
     """Whether some alternative's places each lie whole in what the model reads of some chunk."""
-    return any(
+    return not judged.whole or any(
         all(
             any(place.span.end <= reach.get(c, place.span.end) for c in chunking.holding(place).tolist()) for place in alternative
         )

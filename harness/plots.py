@@ -55,6 +55,7 @@ def hits_by_size(settings: Sequence[TrialResult]) -> Figure:
     from matplotlib.lines import Line2D
 
     figure, axes = _figure()
+    name = settings[0].hit_name
     splitters = sorted({r.point.splitter for r in settings})
     marker = {s: MARKERS[i % len(MARKERS)] for i, s in enumerate(splitters)}
     for r in settings:
@@ -65,8 +66,8 @@ def hits_by_size(settings: Sequence[TrialResult]) -> Figure:
             axes.scatter(x, _rate(r, k), marker=marker[r.point.splitter], s=38, facecolor=face, edgecolor=colour, linewidth=1.4)
     plain: dict[str, Any] = {"linestyle": "", "markersize": 7}
     handles = [
-        Line2D([], [], marker="o", color=FIRST, label="hit@1", **plain),
-        Line2D([], [], marker="o", color=WITHIN, label="hit@3", **plain),
+        Line2D([], [], marker="o", color=FIRST, label=f"{name}@1", **plain),
+        Line2D([], [], marker="o", color=WITHIN, label=f"{name}@3", **plain),
         Line2D([], [], marker="_", color=BOUND, label="ceiling (upper bound)", **plain),
         *(Line2D([], [], marker=marker[s], color="#111827", label=s, **plain) for s in splitters),
     ]
@@ -85,7 +86,11 @@ def hits_by_setting(settings: Sequence[TrialResult]) -> Figure:
     shown = settings[:LEADING]
     for offset, k, colour in ((-0.2, 1, FIRST), (0.2, 3, WITHIN)):
         bars = axes.bar(
-            [i + offset for i in range(len(shown))], [_rate(r, k) for r in shown], 0.38, color=colour, label=f"hit@{k}"
+            [i + offset for i in range(len(shown))],
+            [_rate(r, k) for r in shown],
+            0.38,
+            color=colour,
+            label=f"{shown[0].hit_name}@{k}",
         )
         axes.bar_label(bars, [str(r.hits(k)) for r in shown], fontsize=8, padding=2)
     _setting_axis(axes, shown)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -173,6 +174,18 @@ def questions_sha256(questions: Iterable[Question]) -> str:
     return hashlib.sha256("\n".join(hashes).encode()).hexdigest() if hashes else "none"
 
 
+def provenance(questions: Sequence[Question]) -> dict[str, Any]:
+    """Where questions come from: how many of each source, the oldest and newest date, how many lack a date or a review."""
+    dates = sorted(q.date for q in questions if q.date)
+    return {
+        "sources": dict(sorted(Counter(q.source or "unnamed" for q in questions).items())),
+        "oldest": dates[0] if dates else None,
+        "newest": dates[-1] if dates else None,
+        "undated": len(questions) - len(dates),
+        "unreviewed": sum(not q.reviewed for q in questions),
+    }
+
+
 def labels_sha256(questions: Iterable[Question]) -> str:
     """Digest of the located evidence and expected sections: what makes them the same labels."""
     rows = []
@@ -256,6 +269,10 @@ class Chunking:
         low, high = np.searchsorted(self.document, [i := self.corpus.index[place.document_id], i + 1])
         inside = (self.start[low:high] <= place.span.start) & (self.end[low:high] >= place.span.end)
         return np.asarray(np.flatnonzero(inside) + low, dtype=np.int64)
+
+    def answering(self, place: Place, evidence: Evidence) -> IntArray:
+        """The chunks that satisfy a place of some evidence: those that hold it whole, or that touch it where it is a region."""
+        return self.holding(place) if evidence.whole else self.touching(place.document_id, place.span)
 
     def touching(self, document_id: str, span: Span) -> IntArray:
         """The chunks that share a character with a span of a document, in order."""
@@ -344,6 +361,16 @@ class Evaluation:
         """How many of the questions have evidence: what hits are counted out of."""
         return sum(q.answerable for q in self.questions)
 
+    @property
+    def hit_name(self) -> str:
+        """What its hits are of: `document hit` where evidence is a region, which a chunk need only touch."""
+        return "document hit" if any(name.startswith("document_hit_") for name in self.metrics) else "hit"
+
+    @property
+    def mrr(self) -> float | None:
+        """Mean reciprocal rank of what is hit; None without answerable questions."""
+        return self.metrics.get("mrr", self.metrics.get("document_mrr"))
+
     def hits(self, k: int) -> int:
         """Questions hit within the first k chunks: an integer, so that comparisons are exact."""
         return sum(q.hit_rank is not None and q.hit_rank <= k for q in self.questions)
@@ -382,6 +409,14 @@ class TrialResult:
     @property
     def answerable(self) -> int:
         return self.evaluation.answerable if self.evaluation else 0
+
+    @property
+    def hit_name(self) -> str:
+        return self.evaluation.hit_name if self.evaluation else "hit"
+
+    @property
+    def mrr(self) -> float | None:
+        return self.evaluation.mrr if self.evaluation else None
 
     def hits(self, k: int) -> int:
         return self.evaluation.hits(k) if self.evaluation else 0
@@ -430,6 +465,7 @@ class Lock:
     code_version: str
     created: str
     created_by: str
+    questions: dict[str, Any] = field(default_factory=dict)  # of dev: sources, oldest and newest date, undated, unreviewed
 
     @property
     def point(self) -> Point:
@@ -447,6 +483,8 @@ class Lock:
         for circumstance in ("created", "created_by", "run_id", "code_version"):
             facts.pop(circumstance)
         facts["embedder"].pop("beside")
+        if not self.questions:  # made before it was recorded
+            facts.pop("questions")
         return sha256_json(facts)[:16]
 
 

@@ -89,9 +89,9 @@ def render(facts: Facts, drawn: Sequence[Plot], per_question: bool = True, texts
 
 
 def _plots(facts: Facts) -> list[Plot]:
-    settings = facts.settings
+    settings, name = facts.settings, facts.shown.hit_name
     leading = f"the {min(len(settings), plots.LEADING)} leading settings"
-    best = f"The first, {settings[0].point}, has hit@1 {_hit(settings[0], 1)} and hit@3 {_hit(settings[0], 3)}."
+    best = f"The first, {settings[0].point}, has {name}@1 {_hit(settings[0], 1)} and {name}@3 {_hit(settings[0], 3)}."
     low, high = (f(r.metrics["index_ratio"] for r in settings[: plots.LEADING]) for f in (min, max))
     drawn = [
         Plot(
@@ -99,14 +99,14 @@ def _plots(facts: Facts) -> list[Plot]:
             "Hits by chunk size",
             "One marker style a splitter. The ceiling is an upper bound: no ranking of the same chunks can exceed it. "
             "Hollow points: the model reads some chunks only in part.",
-            f"Scatter plot of hit@1 and hit@3 against chunk size for {len(settings)} settings, with ceilings. {best}",
+            f"Scatter plot of {name}@1 and {name}@3 against chunk size for {len(settings)} settings, with ceilings. {best}",
             plots.png(plots.hits_by_size(settings)),
         ),
         Plot(
             "hits_by_setting.png",
             "Hits by setting",
             f"{leading[0].upper()}{leading[1:]}, best first; the numbers on the bars are counts of questions.",
-            f"Bars of hit@1 and hit@3 for {leading}. {best}",
+            f"Bars of {name}@1 and {name}@3 for {leading}. {best}",
             plots.png(plots.hits_by_setting(settings)),
         ),
         Plot(

@@ -13,9 +13,10 @@ from harness.errors import HarnessError
 from harness.experiment import Experiment
 from harness.formats import Labelled
 from harness.holdout import recorded
-from harness.records import Claim, HoldoutRecord, Lock, QuestionScore, TrialResult, labels_sha256, questions_sha256
+from harness.records import Claim, HoldoutRecord, Lock, QuestionScore, TrialResult, labels_sha256, provenance, questions_sha256
 from harness.selection import Selected
 from harness.state import State, StudyFiles
+from harness.tables import SourceRow, by_source
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,15 @@ class Facts:
     @property
     def unit(self) -> str:
         return self.selected.chosen.unit
+
+    @property
+    def sources(self) -> tuple[SourceRow, ...]:
+        """Hits of the shown trial by where the dev questions come from."""
+        return by_source(self.shown.evaluation, self.labelled.dev) if not self.changed else ()
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        return provenance(self.labelled.dev)
 
     @cached_property
     def settings(self) -> list[TrialResult]:
@@ -98,7 +108,7 @@ def gather(experiment: Experiment) -> Facts:
         study=files.read(),
         results=results,
         selected=selected,
-        diagnosis=diagnose(results, selected, len(labelled.corpus.documents)),
+        diagnosis=diagnose(results, selected, labelled),
         lock=made,
         locked=_locked_result(state, made) if made else None,
         record=opened.record if opened else None,

@@ -55,9 +55,11 @@ def misses(scores: Sequence[QuestionScore], questions: Sequence[Question], corpu
 
 
 def _miss(score: QuestionScore, question: Question | None, corpus: Corpus, texts: bool) -> Miss:
-    alternatives = question.evidence.alternatives if question and question.evidence else ()
-    places = [p for a in alternatives for p in a]
-    shown = tuple(tuple(_evidence(p, score.passages, corpus, texts) for p in a) for a in alternatives)
+    evidence = question.evidence if question else None
+    alternatives = evidence.alternatives if evidence else ()
+    quoted = evidence is not None and evidence.whole  # a region is a document: its place says enough
+    places = [p for a in alternatives for p in a] if quoted else []
+    shown = tuple(tuple(_evidence(p, score.passages, corpus, texts and quoted) for p in a) for a in alternatives)
     first = _chunk(score.passages[0], places, corpus, texts) if score.passages else None
     return Miss(score, question if texts else None, shown, first)
 

@@ -58,9 +58,9 @@ def time_of(seconds: float) -> str:
 COLUMNS = (
     ("Trial", "number of the trial"),
     ("Setting", "splitter size/overlap"),
-    ("hit@1", "complete evidence in the first chunk"),
-    ("hit@3", "complete evidence within the first three chunks"),
-    ("MRR", "mean of 1 / rank at which the evidence is complete"),
+    ("{hit}@1", "{complete} in the first chunk"),
+    ("{hit}@3", "{complete} within the first three chunks"),
+    ("MRR", "mean of 1 / the first rank with {complete}"),
     ("Ceiling", "upper bound: questions that any ranking of these chunks could answer"),
     ("char recall@{char_k}", "share of the evidence's characters within the first {char_k} chunks"),
     ("Index ratio", "units stored per unit in the source"),
@@ -70,6 +70,9 @@ COLUMNS = (
     ("Truncated", "share of chunks that the model reads only in part"),
     ("Seconds", "wall time of the trial"),
 )
+
+# What a hit of either kind has in the first chunks.
+COMPLETE = {"hit": "complete evidence", "document hit": "a chunk of the right document or section"}
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ class Row:
 
 def columns(facts: Facts) -> list[tuple[str, str]]:
     known = {"char_k": facts.experiment.scoring.char_k, "unit": facts.unit}
+    known |= {"hit": facts.shown.hit_name, "complete": COMPLETE[facts.shown.hit_name]}
     return [(name.format(**known), meaning.format(**known)) for name, meaning in COLUMNS]
 
 
@@ -98,7 +102,7 @@ def _row(facts: Facts, r: TrialResult) -> Row:
         str(r.point),
         hit(r, 1),
         hit(r, 3),
-        number(m.get("mrr")),
+        number(r.mrr),
         f"≤ {percent(m['ceiling'])}" if "ceiling" in m else UNDEFINED,
         percent(m.get(f"char_recall_at_{facts.experiment.scoring.char_k}")),
         number(m.get("index_ratio")),

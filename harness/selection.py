@@ -54,7 +54,7 @@ def key_values(trial: TrialResult, key: Sequence[str]) -> tuple[float, ...]:
 def objective(trial: TrialResult, key: Sequence[str]) -> float:
     """The one number that a sampler maximises: the key's hit rates in their order, each weighing less than one question
     of the one before it. A key without hit rates: its first part."""
-    hits = [part for part in key if part.startswith("hit_at_")]
+    hits = [part for part in key if part.startswith(("hit_at_", "document_hit_at_"))]
     if not hits:
         return key_values(trial, key)[0]
     questions = trial.answerable
@@ -113,7 +113,9 @@ def select(results: Sequence[TrialResult], rule: Selection) -> Selected:
         raise HarnessError(Fault("sweep", f"no trial is complete ({errors[:500]})", "mend the cause and run the sweep again"))
     if all(key_values(t, rule.key[:1])[0] == float("-inf") for t in complete):
         what = f"'{rule.key[0]}' is undefined for every complete trial: no question has what it measures"
-        raise HarnessError(Fault("[selection] key", what, "put another metric first, or label what it needs"))
+        regions = complete[0].hit_name != "hit"
+        fix = 'write key = ["document_hit_at_1", "document_hit_at_3", "-index_ratio"]' if regions else "put another metric first"
+        raise HarnessError(Fault("[selection] key", what, fix))
     allowed = [
         t for t in distinct(complete) if rule.max_context_at_3 is None or t.metrics["context_at_3"] <= rule.max_context_at_3
     ]

@@ -16,12 +16,13 @@ from harness.embedders import Embedder
 from harness.errors import Fault, HarnessError, Refused, TrackingDown
 from harness.experiment import Experiment, differences
 from harness.formats import Labelled
+from harness.label_advice import advise, opened_in_dev, read_sound
 from harness.pipeline import evaluate, read_tokens, run_metrics
 from harness.records import Chunking, EmbedderIdentity, Evaluation, Point, TrialResult, questions_sha256
 from harness.selection import Selected
 from harness.state import State, StudyFiles
 from harness.suggest import Suggestions, require_storage
-from harness.tables import trial_tables
+from harness.tables import SourceRow, by_source, trial_tables
 from harness.tokenizers import Ruler
 from harness.tracking import Context, Tracker, require_answer, without_password
 from harness.version import code_version
@@ -56,6 +57,7 @@ class SweepOutcome:
     results: tuple[TrialResult, ...]
     selected: Selected
     diagnosis: tuple[Finding, ...]
+    sources: tuple[SourceRow, ...]  # of the chosen trial
     runs: dict[int, str]
     ui_command: str | None
     ui_url: str
@@ -81,6 +83,7 @@ class SweepOutcome:
             "why": self.selected.why,
             "tokens": self.tokens,
             "diagnosis": [vars(finding) for finding in self.diagnosis],
+            "by_source": [vars(row) for row in self.sources],
             "ui_url": self.ui_url,
             "ui_command": self.ui_command,
         }
@@ -125,7 +128,7 @@ class _Inputs:
 
 
 def _read_inputs(experiment: Experiment) -> _Inputs:
-    labelled = experiment.read_labels().sound()
+    labelled = read_sound(experiment)
     embedder = experiment.load_embedder()
     return _Inputs(labelled, embedder, experiment.ruler(labelled, embedder))
 
@@ -161,6 +164,7 @@ def context_of(experiment: Experiment, labelled: Labelled, identity: EmbedderIde
         "corpus.sha256": corpus,
         "questions.dev.sha256": dev,
         "questions.holdout.sha256": labelled.holdout.sha256,
+        "questions.unreviewed": str(labelled.unreviewed),
         "code.version": code_version(),
         "harness.study": study,
         "harness.text": experiment.tracking_text,
@@ -192,10 +196,14 @@ class _Sweep:
         self.context = context_of(experiment, self.labelled, self.embedder.identity, self.name)
         self.results = {r.trial: r for r in self.files.read_results()}
         self.suggestions = Suggestions(experiment, self.name, storage or State(experiment).default_storage, total)
+        if faults := opened_in_dev(experiment, self.labelled, self.tracker.claims()):
+            raise HarnessError(faults)
         self.tracking_error: TrackingDown | None = None
         self.runs: dict[int, str] = {}
 
     def run(self) -> SweepOutcome:
+        for warning in advise(self.experiment, self.labelled).warnings:
+            self.watcher.say(f"warning: {warning}")
         self._open_run()
         self._reconcile()
         self.watcher.begin(self.suggestions.total, len(self.results))
@@ -317,8 +325,9 @@ class _Sweep:
         results = tuple(self.results[n] for n in sorted(self.results))
         selected = selection.select(results, self.experiment.selection)
         command, url = self.tracker.ui()
-        diagnosis = diagnose(results, selected, len(self.labelled.corpus.documents))
-        return SweepOutcome(self.name, self.parent, results, selected, diagnosis, dict(self.runs), command, url)
+        diagnosis = diagnose(results, selected, self.labelled)
+        sources = by_source(selected.chosen.evaluation, self.labelled.dev)
+        return SweepOutcome(self.name, self.parent, results, selected, diagnosis, sources, dict(self.runs), command, url)
 
 
 def _described(error: Exception) -> str:

@@ -160,8 +160,9 @@ def show_ranking(rows: Sequence[dict[str, Any]]) -> None:
 
 def show_sweep(outcome: SweepOutcome, experiment: Experiment) -> None:
     trials = ordered(selection.distinct(outcome.results), experiment.selection.key)
-    table = _table("trial", "setting", "hit@1", "hit@3", "MRR", "ceiling", "index", "ctx@3", "trunc.")
     chosen = outcome.selected.chosen
+    name = chosen.hit_name
+    table = _table("trial", "setting", f"{name}@1", f"{name}@3", "MRR", "ceiling", "index", "ctx@3", "trunc.")
     for r in [*trials[:TOP], *([chosen] if chosen.trial not in {t.trial for t in trials[:TOP]} else [])]:
         mark = "*" if r.trial == chosen.trial else "=" if r.trial in outcome.selected.tied else ""
         table.add_row(f"{mark}{r.trial}", str(r.point), *_trial_cells(r))
@@ -178,8 +179,17 @@ def show_sweep(outcome: SweepOutcome, experiment: Experiment) -> None:
     )
     tie = f"; the leader is one of {len(outcome.selected.tied)} that tie (=)" if len(outcome.selected.tied) > 1 else ""
     out().print(f"chosen (*): trial {chosen.trial}, {outcome.selected.why}{tie}")
+    _show_sources(outcome)
     _notes(outcome)
     _show_link(outcome.ui_command, outcome.ui_url)
+
+
+def _show_sources(outcome: SweepOutcome) -> None:
+    """The chosen setting's hits by where the questions come from, when the question set says so."""
+    name = outcome.selected.chosen.hit_name
+    for row in outcome.sources:
+        hits = f"{name}@1 {rate(row.hits_at_1, row.answerable)}, {name}@3 {rate(row.hits_at_3, row.answerable)}"
+        out().print(Text(f"{row.source} questions at the chosen setting: {hits}; {row.unanswerable} unanswerable"))
 
 
 def _notes(outcome: SweepOutcome) -> None:
@@ -193,8 +203,8 @@ def _trial_cells(r: TrialResult) -> tuple[str, ...]:
     return (
         f"{r.hits(1)} {r.hits(1) / questions:6.1%}",
         f"{r.hits(3)} {r.hits(3) / questions:6.1%}",
-        f"{m['mrr']:.3f}",
-        percent(m["ceiling"]),
+        f"{r.mrr:.3f}",
+        percent(m.get("ceiling")),
         f"{m['index_ratio']:.3f}",
         f"{m['context_at_3']:.0f}",
         percent(m["truncated_share"]),
@@ -219,13 +229,24 @@ def show_lock(locked: Locked) -> None:
     if tuned.proxy:
         out().print(Text("no unanswerable dev question has a score: best wrong chunks stand for them, a proxy", style="yellow"))
     out().print(Text(f"of {tuned.embedder}, {tuned.similarity}; model fingerprint {tuned.embedder_fingerprint[:16]}…"))
+    _show_age(made.questions)
     out().print(Text(f"to check in: {locked.path}"), soft_wrap=True)
+
+
+def _show_age(asked: dict[str, Any]) -> None:
+    if asked.get("newest"):
+        undated = f"; {asked['undated']} undated" if asked["undated"] else ""
+        out().print(f"dev questions of {asked['oldest']} to {asked['newest']}{undated}")
+    elif asked:
+        out().print("dev questions without dates: how old they are is not known")
+    if asked.get("unreviewed"):
+        out().print(Text(f"{asked['unreviewed']} dev questions are unreviewed", style="yellow"))
 
 
 def show_holdout(opened: Opened) -> None:
     record = opened.record
     out().print(Text(f"holdout, opened {record.claim.claimed} by {record.claim.claimed_by} for lock {record.claim.lock_id}"))
-    out().print(f"hit@1 {_hits(record.evaluation, 1)}, hit@3 {_hits(record.evaluation, 3)}, MRR {_mrr(record.evaluation)}")
+    out().print(_figures(record.evaluation))
     _show_gate(opened)
 
 
@@ -314,17 +335,14 @@ def _gate(split: str, at: dict[str, Any]) -> str:
 
 
 def _figures(evaluation: Evaluation) -> str:
-    return f"hit@1 {_hits(evaluation, 1)}, hit@3 {_hits(evaluation, 3)}, MRR {_mrr(evaluation)}"
-
-
-def _mrr(evaluation: Evaluation) -> str:
-    mrr = evaluation.metrics.get("mrr")
-    return "undefined" if mrr is None else f"{mrr:.3f}"
+    name, mrr = evaluation.hit_name, evaluation.mrr
+    shown = "undefined" if mrr is None else f"{mrr:.3f}"
+    return f"{name}@1 {_hits(evaluation, 1)}, {name}@3 {_hits(evaluation, 3)}, MRR {shown}"
 
 
 def _first_hits(r: TrialResult) -> str:
     questions = r.answerable
-    return f"hit@1 {r.hits(1) / questions:.1%}"
+    return f"{r.hit_name}@1 {r.hits(1) / questions:.1%}"
 
 
 class _Bar:

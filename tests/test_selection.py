@@ -7,15 +7,19 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from making import law, scored
+from making import law, one, scored
 from pydantic import ValidationError
 
 from harness.diagnosis import diagnose
 from harness.errors import HarnessError
-from harness.records import Evaluation, Point, QuestionScore, TrialResult
+from harness.formats import Labelled, SealedHoldout
+from harness.labels import Quoted
+from harness.records import Evaluation, Point, Question, QuestionScore, TrialResult
 from harness.selection import Selection, key_values, objective, select
 
 QUESTIONS = 10
+DEV = tuple(Question(f"q{i}", f"Question {i}?", reviewed=i > 0) for i in range(QUESTIONS))
+LABELLED = Labelled(one("text"), DEV[1:], SealedHoldout(0, 0, "none", "none", (), None), (), Quoted())
 
 
 def trial(number, hits=5, hits3=None, size=50, context=150.0, ratio=1.0, questions=None, point=None, truncated=0.0):
@@ -125,7 +129,7 @@ def test_a_key_without_hit_rates_is_maximised_by_its_first_part():
 
 
 def names(trials):
-    return {finding.name for finding in diagnose(trials, select(trials, Selection()), 1)}
+    return {finding.name for finding in diagnose(trials, select(trials, Selection()), LABELLED)}
 
 
 def test_questions_that_every_setting_answers_are_too_easy():
@@ -147,6 +151,6 @@ def test_ties_and_leads_of_one_question_are_said():
 def test_cut_answers_and_truncated_chunks_of_the_leader_are_said():
     cut = QuestionScore("q", True, None, {}, "cut", True, None, ())
     trials = [trial(0, 5, questions=(scored(0.5), cut), truncated=0.25)]
-    found = {f.name: f.sentence for f in diagnose(trials, select(trials, Selection()), 1)}
+    found = {f.name: f.sentence for f in diagnose(trials, select(trials, Selection()), LABELLED)}
     assert found["cut"] == "1 of 2 answers are cut at the leader (1 with the right section first)"
     assert found["truncation"] == "the model cuts 25.0% of the leader's chunks"

@@ -98,6 +98,11 @@ class Labelled:
     def answerable(self) -> tuple[Question, ...]:
         return tuple(q for q in self.dev if q.answerable)
 
+    @property
+    def unreviewed(self) -> int:
+        """Dev questions that no person has read against their documents."""
+        return sum(not q.reviewed for q in self.dev)
+
     def sound(self) -> Labelled:
         """Itself. Raises HarnessError with every fault of the labels when there is one."""
         if self.faults:
