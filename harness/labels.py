@@ -276,8 +276,8 @@ def _at_offset(raw: RawQuestion, quote: Quote, document: Document, notes: _Notes
     if start < 0 or end > len(document.text):
         what = f"evidence [{start}, {end}) lies outside document '{document.document_id}' ({len(document.text)} characters)"
     else:
-        stands = _short(document.text[start:end], 40)
-        what = f"at [{start}, {end}) of document '{document.document_id}' stands '{stands}', not '{_short(quote.text, 40)}'"
+        stands, sought = document.text[start : min(end, start + 60)], quote.text[:60]
+        what = f"at [{start}, {end}) of document '{document.document_id}' stands {stands!r}, not {sought!r}"
     elsewhere = [s.start for s in locate.occurrences(document, quote.text)]
     if way := locate.other_count(document, quote.text, start) if start >= 0 else "":
         fix = f"the offsets count {way}; export them again in characters (code points)"

@@ -170,16 +170,27 @@ def nearest_text(documents: Iterable[Document], text: str) -> str:
     for document in documents:
         match = fuzz.partial_ratio_alignment(text, document.text, score_cutoff=max(best_score, 40.0))
         if match and match.score > best_score:
-            start, end = match.dest_start, match.dest_end
-            while start > 0 and not document.text[start - 1].isspace():
-                start -= 1
-            while end < len(document.text) and not document.text[end].isspace():
-                end += 1
-            best_score, best = (
-                match.score,
-                f"'{' '.join(document.text[start:end].split())}' in document '{document.document_id}'",
-            )
+            passage = _in_words(document.text, match.dest_start, match.dest_end)
+            best_score, best = match.score, f"'{_closest(passage.split(), text)}' in document '{document.document_id}'"
     return best
+
+
+def _in_words(text: str, start: int, end: int) -> str:
+    while start > 0 and not text[start - 1].isspace():
+        start -= 1
+    while end < len(text) and not text[end].isspace():
+        end += 1
+    return text[start:end]
+
+
+def _closest(words: list[str], text: str) -> str:
+    """The words without those at either end that make it less like a text."""
+    while len(words) > 1:
+        shorter = max((words[1:], words[:-1]), key=lambda w: fuzz.ratio(text, " ".join(w)))
+        if fuzz.ratio(text, " ".join(shorter)) < fuzz.ratio(text, " ".join(words)):
+            break
+        words = shorter
+    return " ".join(words)
 
 
 def agrees(document: Document, text: str, span: Span) -> bool:

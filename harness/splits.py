@@ -107,6 +107,8 @@ def read(path: Path) -> SplitRule:
         facts = json.loads(text)
         rule = SplitRule(float(facts["holdout"]), int(facts["seed"]), dict(facts["questions"]), frozenset(facts["retired"]))
         whole = facts["digest"] == digest(facts)
+        if wrong := set(rule.written.values()) - {"dev", "holdout"}:
+            raise ValueError(f"unknown split {wrong.pop()!r}")
     except (ValueError, KeyError, TypeError) as error:
         what = f"not a split that `harness split` wrote ({type(error).__name__}: {error})"
         raise HarnessError(

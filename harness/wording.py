@@ -10,6 +10,7 @@ from harness.locate import normalised
 
 MANY = 20  # questions from which the set itself tells its function words
 COMMON = 0.2  # a word in so large a share of the questions says little of any one
+AUXILIARIES = {"did", "does"}  # which scikit-learn's list lacks
 NEAR = 90  # token sort ratio, out of 100
 MOST_COMPARED = 5000  # questions whose pairs are all compared; 12 million pairs take seconds
 # Scripts that put no space between words, as ranges of characters.
@@ -41,13 +42,20 @@ def function_words(questions: Sequence[str]) -> frozenset[str]:
 
     counts = Counter(t for text in questions for t in set(terms(text)))
     shared = {t for t, n in counts.items() if n >= COMMON * len(questions)} if len(questions) >= MANY else set()
-    return frozenset(ENGLISH_STOP_WORDS | shared)
+    return frozenset(ENGLISH_STOP_WORDS | AUXILIARIES | shared)
 
 
 def copied_share(question: str, evidence: str, ignored: frozenset[str]) -> float | None:
-    """Share of a question's content words that its evidence has too; None when it has no content word."""
+    """Share of a question's content words that its evidence has too, endings aside; None when it has no content word."""
     content = set(terms(question)) - ignored
-    return len(content & set(terms(evidence))) / len(content) if content else None
+    known = set(terms(evidence))
+    return sum(t in known or any(inflected(t, k) for k in known) for t in content) / len(content) if content else None
+
+
+def inflected(one: str, other: str) -> bool:
+    """Whether two words may be forms of one, in whatever language: alike but for the last few letters."""
+    short, long = sorted((one, other), key=len)
+    return len(short) >= 4 and len(long) - len(short) <= 3 and long.startswith(short[: max(4, len(short) - 1)])
 
 
 def near_duplicates(texts: Sequence[str]) -> list[tuple[int, int]]:

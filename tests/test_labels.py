@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
-from making import awkward_text, law, one
+from making import one
 
 from harness.formats.cells import parse_evidence
 from harness.label_checks import ENOUGH_DEV, Subject, check_faults, check_warnings
-from harness.labels import Quote, RawQuestion, label
-from harness.locate import nearest_text, normalised, occurrences
+from harness.labels import MOST_EXPLAINED, Quote, Quoted, RawQuestion, label
 from harness.records import Corpus, Document, Section, Span
+from harness.splits import SplitRule
 
 
 def quotes(evidence):
@@ -60,43 +58,6 @@ def test_an_evidence_cell_is_a_text_or_alternatives_with_all_of_lists(cell, alte
 def test_a_json_list_of_anything_but_texts_is_refused(cell):
     with pytest.raises(ValueError, match="evidence"):
         parse_evidence(cell)
-
-
-@pytest.mark.parametrize(
-    ("text", "evidence", "found"),
-    [
-        ("Within 12\n  MINUTES of its start", "within 12 minutes", "Within 12\n  MINUTES"),
-        ("die Straße entlang", "STRASSE", "Straße"),
-        ("the ﬁnal word", "final", "ﬁnal"),
-        ("a\r\nb", "a b", "a\r\nb"),
-    ],
-)
-def test_evidence_is_found_up_to_case_and_white_space_at_its_original_offsets(text, evidence, found):
-    (span,) = occurrences(Document("d", text), evidence)
-    assert text[span.start : span.end] == found
-
-
-def test_evidence_that_stands_verbatim_is_not_sought_in_another_case():
-    assert occurrences(Document("d", "Gate gate GATE"), "gate") == [Span(5, 9)]
-
-
-@pytest.mark.parametrize(("text", "evidence"), [("große", "s"), ("groß e", "S E"), ("o\ufb01 X", "I x"), ("abc", "d"), ("", "a")])
-def test_half_of_a_folded_character_is_no_evidence(text, evidence):
-    assert occurrences(Document("d", text), evidence) == []
-
-
-@given(text=awkward_text, data=st.data())
-@law
-def test_a_found_slice_folds_to_what_was_sought_and_a_slice_of_the_text_is_found(text, data):
-    visible = [i for i, c in enumerate(text) if not c.isspace()]
-    assume(visible)
-    start, end = sorted((data.draw(st.sampled_from(visible)), data.draw(st.sampled_from(visible))))
-    evidence = " \n ".join(text[start : end + 1].split()).upper()
-    needle = normalised(evidence)
-    assume(needle == normalised(text[start : end + 1]))  # upper case of some letters folds to others
-    found = occurrences(Document("d", text), evidence)
-    assert all(normalised(text[s.start : s.end]) == needle for s in found)
-    assert Span(start, end + 1) in found or any(text[s.start : s.end] == evidence for s in found)
 
 
 def test_repeated_evidence_in_the_expected_section_is_that_section_alone():
@@ -181,10 +142,6 @@ def test_evidence_of_another_document_than_expected_is_said_to_stand_there():
     assert fault.fix == "it stands in document 'rules': correct the expected section"
 
 
-def test_nothing_alike_has_no_nearest_text():
-    assert nearest_text([Document("d", "zzzz")], "a question of quite other letters") == ""
-
-
 BAD = [
     (raw("Q1"), None),
     (raw("Q1", "Another?"), "question id 'Q1' is used 2 times"),
@@ -248,3 +205,118 @@ def test_evidence_across_a_line_break_in_a_document_of_windows_lines_is_found():
     corpus = one("first line\r\nsecond line")
     ((_, question),) = label([raw(evidence=(("line second",),))], corpus).questions
     assert question.evidence.alternatives[0][0].span == Span(6, 18)
+
+
+def test_evidence_outside_the_expected_section_is_a_warning_that_quotes_nothing():
+    (warning,) = label([raw(section="B", document="guide", evidence=(("Meet at",),))], CORPUS).warnings
+    assert warning.what == "the evidence of 'Q1' stands outside the expected section 'B'"
+    assert "Meet" not in str(warning)
+
+
+def test_all_of_evidence_may_stand_in_other_sections_as_long_as_one_is_in_the_expected_one():
+    labelling = label([raw(section="B", document="guide", evidence=(("Meet at", "at ten"),))], CORPUS)
+    assert (len(labelling.questions), labelling.warnings) == (1, ())
+
+
+def test_evidence_across_two_sections_is_one_place():
+    ((_, question),) = label([raw(document="guide", section="A", evidence=(("gate. Late.",),))], CORPUS).questions
+    assert [GUIDE.section_ids(p.span) for p in question.evidence.places()] == [("A", "B")]
+
+
+def test_the_users_offset_wins_over_other_occurrences_which_are_counted():
+    labelling = label([raw(evidence=((Quote("gate", "guide", 34),),))], CORPUS)
+    ((_, question),) = labelling.questions
+    assert [p.span for p in question.evidence.places()] == [Span(34, 38)]
+    assert labelling.warnings == ()
+    assert labelling.quoted == Quoted(quotes=1, repeated=1, with_offset=1)
+
+
+def test_an_offset_that_agrees_up_to_quotes_and_case_is_kept_as_it_is():
+    corpus = one("He said “Stop” twice: “stop”.")
+    ((_, question),) = label([raw(evidence=((Quote('"stop"', "d", 8),),))], corpus).questions
+    assert [p.span for p in question.evidence.places()] == [Span(8, 14)]
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "what", "fix"),
+    [
+        (GUIDE.text, Quote("gate", "d", 17), "at [17, 21) of document 'd' stands ' gat', not 'gate'", "it stands at 18, 34: "),
+        (
+            GUIDE.text,
+            Quote("gate", "d", 50),
+            "evidence [50, 54) lies outside document 'd' (52 characters)",
+            "it stands at 18, 34",
+        ),
+        (GUIDE.text, Quote("gate", "d", -1), "evidence [-1, 3) lies outside document 'd' (52 characters)", "it stands at 18, 34"),
+        (
+            "\U0001f469 here",
+            Quote("here", "d", 3),
+            "evidence [3, 7) lies outside document 'd' (6 characters)",
+            "the offsets count UTF-16 units",
+        ),
+        (
+            "a\r\nhere",
+            Quote("here", "d", 2),
+            "at [2, 6) of document 'd' stands '\\nher', not 'here'",
+            "the offsets count lines that end in one",
+        ),
+        (
+            "ten at night",
+            Quote("ten of night", "d", 0),
+            "at [0, 12) of document 'd'",
+            "it stands nowhere in the document; nearest text",
+        ),
+    ],
+)
+def test_an_offset_that_disagrees_is_a_fault_with_what_stands_there_and_the_way_out(text, quote, what, fix):
+    (fault,) = label([raw(evidence=((quote,),))], one(text)).faults
+    assert fault.what.startswith(what)
+    assert fault.fix.startswith(fix)
+
+
+def test_an_offset_without_a_document_is_a_fault_where_there_are_several():
+    (fault,) = label([raw(evidence=((Quote("gate", start=18),),))], CORPUS).faults
+    assert fault.what == "the offset 18 of 'gate' goes with no document"
+
+
+def test_a_document_is_known_by_its_name_or_the_end_of_its_path():
+    corpus = Corpus((Document("de/intro.md", "das Tor"), Document("en/intro.md", "the gate"), Document("en/rules.md", "no")))
+    for name in ("en/intro.md", "en/intro"):
+        ((_, question),) = label([raw(document=name)], corpus).questions
+        assert [p.document_id for p in question.evidence.places()] == ["en/intro.md"]
+    assert corpus.named("rules")[0].document_id == corpus.named("rules.md")[0].document_id == "en/rules.md"
+    (fault,) = label([raw(document="intro.md")], corpus).faults
+    assert fault.what == "'intro.md' may be any of 2 documents, such as 'de/intro.md' and 'en/intro.md'"
+
+
+def test_evidence_that_is_nowhere_is_explained_for_the_first_and_asked_to_be_quoted_for_the_rest():
+    faults = label([raw(f"Q{i}", f"Where {i}?", evidence=(("Meet near the gate",),)) for i in range(30)], CORPUS).faults
+    assert sum("nearest text: 'Meet at the gate." in f.fix for f in faults) == MOST_EXPLAINED
+    assert sum("for the first 20 only" in f.fix for f in faults) == 10
+
+
+def test_a_condition_is_located_like_evidence_and_needs_evidence():
+    ((_, question),) = label([raw(document="guide", condition=Quote("The gate shuts"))], CORPUS).questions
+    assert [p.span for p in question.condition] == [Span(30, 44)]
+    (fault,) = label([raw(evidence=(), condition=Quote("The gate shuts"))], CORPUS).faults
+    assert fault.what == "a condition_span goes with evidence, and there is none"
+
+
+def test_regions_are_documents_or_sections_that_a_chunk_need_only_touch():
+    ((_, question),) = label([raw(evidence=(), regions=(("guide", ""), ("rules", "C")))], CORPUS).questions
+    assert not question.evidence.whole
+    assert [(p.document_id, p.span) for p in question.evidence.places()] == [("guide", Span(0, 52)), ("rules", Span(6, 19))]
+    (fault,) = label([raw(evidence=(), regions=(("guide", "Z"),))], CORPUS).faults
+    assert fault.what == "unknown section 'Z' of document 'guide'"
+
+
+def test_source_date_and_review_of_a_question_are_kept():
+    ((_, question),) = label([raw(source="real", date="2026-01-31", reviewed=False)], CORPUS).questions
+    assert (question.source, question.date, question.reviewed) == ("real", "2026-01-31", False)
+
+
+def test_questions_without_any_split_need_a_rule():
+    (fault,) = label([raw(split=""), raw("Q2", "When?", split="")], CORPUS).faults
+    assert fault.what == "no question says whether it is dev or holdout"
+    assert "[data] split" in fault.fix
+    assert [s for s, _ in label([raw(split="")], CORPUS, SplitRule(holdout=0.0)).questions] == ["dev"]
