@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from harness.holdout import Opened
     from harness.label_advice import Lengths
     from harness.lock import Locked
+    from harness.split_file import Written
     from harness.sweep import SweepOutcome, Watcher
 
 
@@ -84,6 +85,18 @@ class LoadedExperiment:
         advice = advise(self.experiment, labelled)
         warnings = (*formats.doubts(self.experiment.source, labelled.corpus), *advice.warnings)
         return Checked(labelled, (*labelled.faults, *opened), warnings, advice.lengths)
+
+    def split(self, holdout: float | None = None, seed: int | None = None, out: Path | None = None) -> Written:
+        """Write down which of the questions without a split are dev and which holdout."""
+        from harness.split_file import write_split
+
+        return write_split(self.experiment, holdout, seed, out)
+
+    def retire(self, out: Path | None = None) -> Written:
+        """Move an opened holdout into dev; questions that are added from now on are the new one."""
+        from harness.split_file import retire
+
+        return retire(self.experiment, out)
 
     def estimate(self, trials: int | None = None, price_per_million: float | None = None) -> Estimate:
         """What the search would cost and could reach, before embedding."""

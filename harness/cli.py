@@ -65,6 +65,29 @@ def check(experiment: Path) -> Any:
 
 @cli.command()
 @EXPERIMENT
+@click.option(
+    "--holdout",
+    type=click.FloatRange(0, 1, max_open=True),
+    metavar="H",
+    help="Share of the groups [default: the file's, else 0.3]",
+)
+@click.option(
+    "--seed", type=int, metavar="N", help="[default: the file's, else of the first hundred the one nearest to the share]"
+)
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="[default: beside the questions]")
+@click.option("--retire", is_flag=True, help="Move an opened holdout into dev; questions added from now on are the new holdout.")
+@verb
+def split(experiment: Path, holdout: float | None, seed: int | None, out: Path | None, retire: bool) -> Any:
+    """Write down which questions are dev and which holdout; never overwrites."""
+    from harness import api, terminal
+
+    loaded = api.load(experiment)
+    written = loaded.retire(out) if retire else loaded.split(holdout, seed, out)
+    return written.as_json(), lambda: terminal.show_split(written), 0
+
+
+@cli.command()
+@EXPERIMENT
 @click.option("--trials", type=click.IntRange(1), metavar="N", help="Budget to price [default: the file's]")
 @click.option("--price-per-million", type=click.FloatRange(0), metavar="P", help="Price of a million tokens.")
 @verb

@@ -24,12 +24,13 @@ from harness.lock import Locked
 from harness.pipeline import QUANTILES
 from harness.records import Chunking, Evaluation, TrialResult
 from harness.selection import ordered
+from harness.split_file import Written
 from harness.sweep import SweepOutcome
 from harness.whole import Whole
 
 TOP = 10
 WIDE = 120
-LEFT = ("setting", "document", "sections", "text")
+LEFT = ("setting", "document", "sections", "text", "source")
 LIMITS = (
     "What these numbers do not say: whether an answer is right. They say whether a chunk holds the labelled evidence whole. "
     "Negations, answers drawn from several places, tables and what a model makes of a passage are outside them."
@@ -101,6 +102,23 @@ def _show_lengths(lengths: Lengths) -> None:
             f"overlap: {lengths.longest_sentence} {lengths.unit} keep the longest sentence whole at any boundary, "
             f"{lengths.sentences['p95']:g} nineteen in twenty; more than the longest is waste"
         )
+
+
+def show_split(written: Written) -> None:
+    found = written.as_json()
+    table = _table("source", "dev", "holdout", "held out")
+    for source, row in written.counts.items():
+        table.add_row(source, str(row["dev"]), str(row["holdout"]), percent(row["holdout"] / (row["dev"] + row["holdout"])))
+    out().print(table)
+    q = found["questions"]
+    out().print(f"{q['dev']} dev and {q['holdout']} holdout questions in {written.groups} groups; seed {found['seed']}")
+    if found["retired"]:
+        out().print(
+            f"{found['retired']} questions of the opened holdout are dev now. Add fresh questions: those that share no evidence "
+            "with dev are the new holdout. The dev set is another, so sweep with --fresh."
+        )
+    out().print(Text(f"written: {written.path}"), soft_wrap=True)
+    out().print(Text(f'in the experiment file: [data] split = "{written.reference}"'))
 
 
 def show_estimate(found: Estimate) -> None:
