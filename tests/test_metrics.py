@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given
@@ -117,6 +117,42 @@ def test_a_section_hit_is_a_first_chunk_that_touches_the_expected_section_and_un
     (span,) = [s.span for s in CORPUS[document_id].sections if s.section_id == section_id]
     section = {(document_id, i) for i in range(span.start, span.end)}
     assert metrics.section_hit(case.judged(), 1) == float(any(chunk & section for chunk in case.first(1)))
+
+
+@given(case=cases(), conditions=st.lists(places(), max_size=2), k=ks)
+@law
+def test_a_hit_with_condition_needs_the_qualifying_sentence_whole_within_the_first_k_too(case, conditions, k):
+    judged = replace(case, question=replace(case.question, condition=tuple(conditions))).judged()
+    if not conditions:
+        assert metrics.hit_with_condition(judged, k) is None
+        return
+    wanted = [{(p.document_id, i) for i in range(p.span.start, p.span.end)} for p in conditions]
+    qualified = any(place <= chunk for place in wanted for chunk in case.first(k))
+    assert metrics.hit_with_condition(judged, k) == float(slow_hit(case, case.first(k)) and qualified)
+
+
+def as_regions(case):
+    return replace(case, question=replace(case.question, evidence=replace(case.question.evidence, whole=False)))
+
+
+@given(case=cases(), k=ks)
+@law
+def test_a_region_is_hit_when_one_of_the_first_k_chunks_touches_it(case, k):
+    judged = as_regions(case).judged()
+    touched = any(all(any(place & chunk for chunk in case.first(k)) for place in a) for a in case.alternatives())
+    found = metrics.values(judged, [k], 5)
+    assert found[f"document_hit_at_{k}"] == float(touched)
+    regions = [place for a in case.alternatives() for place in a]
+    shares = sum(any(place & chunk for chunk in case.first(k)) for place in regions) / len(regions)
+    assert found[f"document_recall_at_{k}"] == shares
+
+
+@given(case=cases())
+@law
+def test_regions_and_spans_have_no_metric_in_common_but_the_section_hit(case):
+    of_spans, of_regions = (set(metrics.values(c.judged(), [1, 3], 5)) for c in (case, as_regions(case)))
+    assert of_spans & of_regions <= {"section_hit_at_1"}
+    assert {"document_hit_at_1", "document_recall_at_3", "document_mrr"} <= of_regions
 
 
 def slow_chars(case, alternative, k):

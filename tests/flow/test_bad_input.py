@@ -75,7 +75,7 @@ CASES = [
     Bad("no corpus file", lambda p: p.sections.unlink(), "sections.csv", "no such file", "relative to the experiment file"),
     Bad("no questions file", lambda p: p.questions.unlink(), "questions.csv", "no such file", "relative to the experiment file"),
     Bad("a missing column", _without_column, "sections.csv line 1", "column 'heading' is missing", "expected: document_id"),
-    Bad("an empty corpus", lambda p: p.write_sections([]), "sections.csv", "the corpus is empty", "add rows with text"),
+    Bad("an empty corpus", lambda p: p.write_sections([]), "sections.csv", "the corpus is empty", "add files or rows with text"),
     Bad("no dev questions", _holdout_only, "questions", "no answerable dev questions", "split dev", SPENDING),
     Bad("no questions", lambda p: p.write_questions([]), "questions", "no answerable dev questions", "split dev", SPENDING),
     Bad(

