@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import math
+import os
 import re
 import zlib
 from collections import Counter
@@ -13,11 +14,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import platformdirs
+
 from harness.errors import Fault, HarnessError
 
 csv.field_size_limit(2**31 - 1)  # a section may be longer than the module's default of 131,072 characters
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+MOST_UNPACKED = 2**29  # bytes of a packed file
+PIECE = 2**20
 MOST_DIGITS = 4_000  # of a whole number in JSON; Python refuses to read longer ones
+SURROGATE = re.compile("[\ud800-\udfff]")
 HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")  # escapes that may be half of a surrogate pair
 
 
@@ -182,29 +188,46 @@ def read_text(path: Path, encoding: str) -> str:
 def read_bytes(path: Path) -> bytes:
     """A file's bytes, unpacked when its name ends in `.gz`. Raises HarnessError when it can't be read."""
     try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if path.suffix == ".gz" else data
+        return _unpacked(path) if path.suffix.lower() == ".gz" else path.read_bytes()
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise HarnessError(Fault(str(path), f"not a whole gzip file ({error})", "pack it again")) from error
     except FileNotFoundError:
+        if path.is_symlink():
+            raise HarnessError(Fault(str(path), f"a link that leads nowhere ({path.readlink()})", "mend or delete it")) from None
         raise HarnessError(Fault(str(path), "no such file", "correct the path; it is relative to the experiment file")) from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         what = f"can't be read ({getattr(error, 'strerror', None) or error})"
         raise HarnessError(Fault(repr(str(path)) if "\0" in str(path) else str(path), what, "give a file")) from error
 
 
+def _unpacked(path: Path) -> bytes:
+    """A packed file's bytes, a piece at a time: a small file may unpack to more than there is memory."""
+    data = bytearray()
+    with gzip.open(path) as file:
+        while piece := file.read(PIECE):
+            data += piece
+            if len(data) > MOST_UNPACKED:
+                what = f"it unpacks to more than {MOST_UNPACKED // 2**20:,} MiB"
+                raise HarnessError(Fault(str(path), what, "split it into smaller files, or unpack it"))
+    return bytes(data)
+
+
+def cache_folder() -> Path:
+    """Where what can be made again is kept: HARNESS_CACHE_DIR, else the user's cache folder."""
+    return Path(os.environ.get("HARNESS_CACHE_DIR") or platformdirs.user_cache_dir("chunking-harness"))
+
+
 def _decoded(data: bytes, path: Path, encoding: str) -> str:
     fix = 'save it as UTF-8, or name its encoding: [data] encoding = "..."'
     try:
-        text = data.decode("utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding)
-        text.encode("utf-8")  # some codecs give half of a surrogate pair, which nothing can write again
+        text = data.decode(encoding).removeprefix("\ufeff")
+        if half := SURROGATE.search(text):  # some codecs give half of a pair, which nothing can write again
+            what = f"it has half of a surrogate pair at character {half.start()} when read as {encoding}"
+            raise HarnessError(Fault(str(path), what, fix))
         return text
     except UnicodeDecodeError as error:
         shown = f"0x{data[error.start]:02x} is not {encoding}" if error.start < len(data) else f"it is not {encoding}"
         raise HarnessError(Fault(f"{path} byte {error.start}", shown, fix)) from error
-    except UnicodeEncodeError as error:
-        what = f"it has half of a surrogate pair at character {error.start} when read as {encoding}"
-        raise HarnessError(Fault(str(path), what, fix)) from error
     except UnicodeError as error:
         raise HarnessError(Fault(str(path), f"can't be read as {encoding} ({error})", fix)) from error
     except (LookupError, ValueError):
