@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import glob
+import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from harness.corpora import plain, sections
+from harness.corpora import docx, html, json_lines, markdown, pdf, places, plain, rst, sections
+from harness.corpora.places import Found
 from harness.errors import Fault, HarnessError
-from harness.files import read_bytes
 from harness.records import Corpus, Document
 
 # Path, document id for a file that is one document, encoding.
@@ -17,39 +17,42 @@ Reader = Callable[[Path, str, str], list[Document]]
 
 READERS: dict[str, Reader] = {
     ".csv": sections.read_csv,
-    ".md": plain.read,
+    ".docx": docx.read,
+    ".htm": html.read,
+    ".html": html.read,
+    ".jsonl": json_lines.read,
+    ".markdown": markdown.read,
+    ".md": markdown.read,
+    ".pdf": pdf.read,
+    ".rst": rst.read,
     ".txt": plain.read,
 }
 PACKED = ".gz"
+MOST_NAMED = 5  # of what was left out
 
 
 def read_corpus(path: Path, encoding: str = "utf-8") -> Corpus:
     """The documents of a file, of all files below a folder, or of a glob; hidden files are left out.
 
     A document's id is its file's path below the folder (below the glob's first wildcard), unless the file names its own.
-    Raises HarnessError with every file that can't be read.
+    Raises HarnessError with everything that is wrong with any of the files.
     """
-    base, files, remarks = _files(path)
+    found = places.find(path)
+    files = _known(path, found)
     faults: list[Fault] = []
-    documents: list[Document] = []
-    empty = 0
+    documents: list[tuple[Document, Path]] = []
     for file in files:
         try:
-            found = READERS[kind(file)](file, document_id(file, base), encoding)
+            documents += [(d, file) for d in READERS[kind(file)](file, document_id(file, found.base), encoding)]
         except HarnessError as error:
             faults += error.faults
-            continue
-        kept = [d for d in found if d.text.strip()]
-        empty += not kept
-        documents += kept
+    faults += _twice(path, documents)
     if faults:
-        raise HarnessError(faults)
-    _refuse_twice(documents, path)
-    if not documents:
+        raise HarnessError(dict.fromkeys(faults))
+    kept = sorted((d for d, _ in documents if d.text.strip()), key=lambda d: d.document_id)
+    if not kept:
         raise HarnessError(Fault(str(path), "the corpus is empty", "add files or rows with text"))
-    if empty:
-        remarks = [*remarks, Fault(str(path), f"{empty} files without text were left out", "fill or remove them")]
-    return Corpus(tuple(sorted(documents, key=lambda d: d.document_id)), tuple(remarks))
+    return Corpus(tuple(kept), tuple(_remarks(path, found, files, documents)))
 
 
 def kind(file: Path) -> str:
@@ -58,54 +61,69 @@ def kind(file: Path) -> str:
 
 
 def document_id(file: Path, base: Path) -> str:
-    """A file's path below the corpus' folder, without the suffix of its packing."""
+    """A file's path below the corpus' folder, composed (NFC), without the suffix of its packing.
+
+    Raises HarnessError when it is not UTF-8.
+    """
     relative = file.relative_to(base)
-    return (relative.with_suffix("") if relative.suffix.lower() == PACKED else relative).as_posix()
+    name = unicodedata.normalize("NFC", (relative.with_suffix("") if relative.suffix.lower() == PACKED else relative).as_posix())
+    if any("\ud800" <= c <= "\udfff" for c in name):
+        where = str(file).encode("utf-8", "backslashreplace").decode()
+        raise HarnessError(Fault(where, "the file's name is not UTF-8", "rename it"))
+    return name
 
 
-def _files(path: Path) -> tuple[Path, list[Path], list[Fault]]:
-    """The folder that ids are relative to, the files to read, and a remark about those that no reader is for."""
-    if path.is_dir():
-        base, found = path, _below(path)
-    elif glob.has_magic(str(path)) and not path.exists():
-        base = Path(*_before_magic(path.parts))
-        found = [p for p in base.glob("/".join(path.parts[len(base.parts) :])) if p.is_file()]
-    else:
-        if not path.is_file():
-            read_bytes(path)  # which says why it can't be
-        if kind(path) not in READERS:
-            what = f"'{path.suffix}' is no kind of file that a corpus can be read from"
-            raise HarnessError(Fault(str(path), what, f"give a folder, a glob, or one of {', '.join(READERS)} (packed or not)"))
-        return path.parent, [path], []
-    known = sorted(f for f in found if kind(f) in READERS)
-    if not known:
-        others = f"; it has {len(found)} of other kinds" if found else ""
-        what = f"no file of a kind that can be read ({', '.join(READERS)}){others}"
-        raise HarnessError(Fault(str(path), what, "give the folder or the glob that holds the documents"))
-    return base, known, _unread(path, [f for f in found if kind(f) not in READERS])
+def _known(path: Path, found: Found) -> list[Path]:
+    """The files that there is a reader for. Raises HarnessError when there is none."""
+    known = [f for f in found.files if kind(f) in READERS]
+    if known:
+        return known
+    if found.files == (path,):
+        what = f"'{path.suffix}' is no kind of file that a corpus can be read from"
+        raise HarnessError(Fault(str(path), what, f"give a folder, a glob, or one of {', '.join(READERS)} (packed or not)"))
+    others = (
+        f"; it has {len(found.files)} {_worded(len(found.files), 'file of another kind|files of other kinds')}"
+        if found.files
+        else ""
+    )
+    what = f"no file of a kind that can be read ({', '.join(READERS)}){others}"
+    raise HarnessError(Fault(str(path), what, "give the folder or the glob that holds the documents"))
 
 
-def _below(folder: Path) -> list[Path]:
-    inside = (f for f in folder.rglob("*") if not any(p.startswith(".") for p in f.relative_to(folder).parts))
-    return [f for f in inside if f.is_file()]
+def _twice(path: Path, documents: Iterable[tuple[Document, Path]]) -> list[Fault]:
+    """Documents of one id in several files; a reader sees to it that there is one of each in a file."""
+    files: dict[str, list[Path]] = {}
+    for document, file in documents:
+        files.setdefault(document.document_id, []).append(file)
+    fix = "delete or rename one, or give each document its own id"
+    return [
+        Fault(str(path), f"document '{i}' stands in {len(own)} files ({', '.join(map(str, own))})", fix)
+        for i, own in files.items()
+        if len(own) > 1
+    ]
 
 
-def _before_magic(parts: Iterable[str]) -> Iterator[str]:
-    for part in parts:
-        if glob.has_magic(part):
-            return
-        yield part
+def _remarks(path: Path, found: Found, files: Sequence[Path], documents: Sequence[tuple[Document, Path]]) -> Iterator[Fault]:
+    """What was left out, and how to have it in."""
+    others = [f for f in found.files if kind(f) not in READERS]
+    kinds = [f"{n} {suffix}" for suffix, n in Counter(kind(f) or "no suffix" for f in others).most_common()]
+    full = {file for d, file in documents if d.text.strip()}
+    empty = [str(f.relative_to(found.base)) for f in files if f not in full]
+    silent = [d.document_id for d, file in documents if file in full and not d.text.strip()]
+    linked = [str(f.relative_to(found.base)) for f in found.linked]
+    for number, noun, names, fix in (
+        (len(others), "file of another kind|files of other kinds", kinds, "convert what belongs to the corpus"),
+        (len(empty), "file without text|files without text", empty, "fill or delete it|fill or delete them"),
+        (len(silent), "document without text|documents without text", silent, "give it a text|give them a text"),
+        (len(linked), "linked folder|linked folders", linked, "copy what belongs to the corpus, or name its real folder"),
+    ):
+        if number:
+            shown = ", ".join(names[:MOST_NAMED]) + ", …" * (len(names) > MOST_NAMED)
+            was = "was" if number == 1 else "were"
+            yield Fault(str(path), f"{number:,} {_worded(number, noun)} {was} left out ({shown})", _worded(number, fix))
 
 
-def _unread(path: Path, files: list[Path]) -> list[Fault]:
-    if not files:
-        return []
-    counts = Counter(kind(f) or "no suffix" for f in files)
-    shown = ", ".join(f"{n} {suffix}" for suffix, n in counts.most_common(5))
-    return [Fault(str(path), f"{len(files)} files of other kinds were left out ({shown})", "convert them if they belong to it")]
-
-
-def _refuse_twice(documents: list[Document], path: Path) -> None:
-    twice = [i for i, n in Counter(d.document_id for d in documents).items() if n > 1]
-    if twice:
-        raise HarnessError([Fault(str(path), f"document '{i}' stands in several files", "give each its own id") for i in twice])
+def _worded(number: int, words: str) -> str:
+    """Words for one thing, or, after a bar, for several."""
+    one, _, several = words.partition("|")
+    return one if number == 1 else several or one
