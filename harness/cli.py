@@ -6,6 +6,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
@@ -285,3 +286,169 @@ def run(experiment: Path, trials: int | None, tracking_uri: str | None) -> Any:
     with terminal.steps() as steps:
         done = run_all(experiment, trials, tracking_uri, steps)
     return done.as_json(), lambda: terminal.show_whole(done), done.exit_code
+
+
+@cli.group()
+def questions() -> None:
+    """Grow a question set with a language model: prompt it, import its answers, review them; generate does the first two.
+
+    Each of them takes --json.
+    """
+
+
+def _corpus_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An experiment whose corpus is meant, or a corpus."""
+    function = click.option(
+        "--corpus", type=click.Path(path_type=Path), metavar="PATH", help="A corpus instead of an experiment."
+    )(function)
+    return click.argument("experiment", type=click.Path(path_type=Path), required=False)(function)
+
+
+def _asked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that say about which documents to ask and how much."""
+    for option in reversed(
+        [
+            click.option("--document", "documents", multiple=True, metavar="ID", help="Only this document; may be repeated."),
+            click.option("--number", default=8, type=click.IntRange(0), show_default=True, help="Answered questions a prompt."),
+            click.option(
+                "--unanswerable", default=2, type=click.IntRange(0), show_default=True, help="Questions that nothing answers."
+            ),
+            click.option(
+                "--most-characters",
+                type=click.IntRange(200),
+                metavar="N",
+                help="Cut longer documents between sections or paragraphs, a prompt for each part.",
+            ),
+        ]
+    ):
+        function = option(function)
+    return function
+
+
+OUT = click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE.jsonl",
+    help="Question file to add to; others stay as they are.",
+)
+
+
+@questions.command("prompt")
+@_corpus_of
+@_asked
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write a file a prompt to this folder.")
+@verb
+def questions_prompt(
+    experiment: Path | None,
+    corpus: Path | None,
+    documents: tuple[str, ...],
+    number: int,
+    unanswerable: int,
+    most_characters: int | None,
+    out: Path | None,
+) -> Any:
+    """Print instructions for a model, per document.
+
+    They make a language model write questions about the whole document, each with its evidence quoted word for word, and
+    questions that the document does not answer.
+    """
+    from harness import growing, terminal_questions
+    from harness.asking import Wanted
+
+    wanted = Wanted(number, unanswerable, most_characters)
+    found = growing.prompt(growing.read_corpus(experiment, corpus), documents, wanted, out)
+    return {"prompts": [p.as_json(out) for p in found]}, lambda: terminal_questions.show_prompts(found, out), 0
+
+
+@questions.command("import")
+@click.argument(
+    "paths", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True), metavar="[EXPERIMENT] ANSWERS..."
+)
+@click.option("--corpus", type=click.Path(path_type=Path), metavar="PATH", help="A corpus instead of an experiment.")
+@OUT
+@click.option("--document", default="", metavar="ID", help="Document of answers that name none [default: by the file's name]")
+@click.option("--source", default="generated", show_default=True, help="Where the questions are from.")
+@click.option("--date", type=click.DateTime(["%Y-%m-%d"]), metavar="YYYY-MM-DD", help="When they were written [default: today]")
+@verb
+def questions_import(
+    paths: tuple[Path, ...], corpus: Path | None, out: Path, document: str, source: str, date: datetime | None
+) -> Any:
+    """Add models' answers to a question file.
+
+    ANSWERS are files, or - for standard input. What is not verbatim in its document is dropped and listed; what is doubtful is
+    kept and flagged. All of it counts as not reviewed, and the same answers again add nothing.
+    """
+    from harness import growing, terminal_questions
+    from harness.question_file import QuestionFile
+
+    experiment, answers = (None, paths) if corpus else (paths[0], paths[1:])
+    day = (date or datetime.now()).date().isoformat()
+    found = growing.import_answers(
+        growing.read_corpus(experiment, corpus), answers, QuestionFile(out, "--out"), document, source, day
+    )
+    return found.as_json(), lambda: terminal_questions.show_import(found), 0
+
+
+@questions.command("review")
+@click.argument("target", type=click.Path(path_type=Path), metavar="FILE.jsonl|EXPERIMENT")
+@click.option("--corpus", type=click.Path(path_type=Path), metavar="PATH", help="The documents of FILE.jsonl.")
+@click.option("--all", "everything", is_flag=True, help="Also those that were reviewed before.")
+@verb
+def questions_review(target: Path, corpus: Path | None, everything: bool) -> Any:
+    """Walk through unreviewed questions.
+
+    Each is shown with its evidence in its document, to keep, drop, reword or quote again.
+    Every answer is saved at once. Without a terminal, answers are read line by line from standard input.
+    """
+    from harness import terminal_questions
+    from harness.review import open_review
+
+    review = open_review(target, corpus, everything)
+    terminal_questions.walk(review)
+    return review.as_json(), lambda: terminal_questions.show_review(review), 0
+
+
+@questions.command("generate")
+@_corpus_of
+@_asked
+@OUT
+@click.option("--endpoint", required=True, metavar="URL", help="OpenAI-compatible, such as http://localhost:8000/v1")
+@click.option("--model", required=True, metavar="NAME", help="The model's name at the endpoint.")
+@click.option("--concurrency", default=2, type=click.IntRange(1, 64), show_default=True, help="Documents asked about at a time.")
+@click.option(
+    "--timeout", default=300.0, type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds a request.", show_default=True
+)
+@click.option("--retries", default=4, type=click.IntRange(0, 100), show_default=True, help="After 429, 5xx and lost connections.")
+@click.option("--again", is_flag=True, help="Also ask about documents that have questions from this model.")
+@verb
+def questions_generate(
+    experiment: Path | None,
+    corpus: Path | None,
+    documents: tuple[str, ...],
+    number: int,
+    unanswerable: int,
+    most_characters: int | None,
+    out: Path,
+    endpoint: str,
+    model: str,
+    concurrency: int,
+    timeout: float,
+    retries: int,
+    again: bool,
+) -> Any:
+    """Prompt a model and import its answers.
+
+    Any OpenAI-compatible endpoint will do; the key, if it needs one, is OPENAI_API_KEY of the environment.
+    Answers are imported document by document as they come. A document that has questions from this model is left out.
+    """
+    from harness import generate, growing, terminal, terminal_questions
+    from harness.asking import Wanted
+    from harness.endpoint import Endpoint
+    from harness.question_file import QuestionFile
+
+    asked, file = Endpoint(endpoint, model, timeout, retries), QuestionFile(out, "--out")
+    wanted, day = Wanted(number, unanswerable, most_characters), datetime.now().date().isoformat()
+    whole = growing.read_corpus(experiment, corpus)
+    found = generate.generate(whole, file, asked, wanted, day, documents, concurrency, again, terminal.say)
+    return found.as_json(), lambda: terminal_questions.show_generated(found), 0
