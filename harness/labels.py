@@ -107,7 +107,13 @@ def label(raws: Sequence[RawQuestion], corpus: Corpus, rule: SplitRule | None = 
     located = [(r.raw, q) for r in readings if r and (q := _question(r, corpus, places, notes))]
     questions = _split(raws, located, corpus, rule, notes)
     quoted = Quoted(notes.quotes, notes.repeated, notes.with_offset)
-    return Labelling(tuple(raws), questions, tuple(dict.fromkeys(notes.faults)), tuple(dict.fromkeys(notes.warnings)), quoted)
+    return Labelling(tuple(raws), questions, _in_order(notes.faults, raws), _in_order(notes.warnings, raws), quoted)
+
+
+def _in_order(faults: Sequence[Fault], raws: Sequence[RawQuestion]) -> tuple[Fault, ...]:
+    """Each once, in the order of the questions that they are about; those about none come last."""
+    position = {raw.where: i for i, raw in enumerate(raws)}
+    return tuple(sorted(dict.fromkeys(faults), key=lambda f: position.get(f.where, len(raws))))
 
 
 def _wanted(reading: _Reading, quote: Quote) -> Wanted:

@@ -83,6 +83,8 @@ def show_check(checked: Checked) -> None:
     quoted = checked.labelled.quoted
     offsets = f", {quoted.with_offset} with an offset of their own" if quoted.with_offset else ""
     out().print(f"evidence: {quoted.quotes} quotes{offsets}; {quoted.repeated} occur more than once in their document")
+    if set(found["sources"]) - {"unnamed"}:
+        out().print(Text("dev questions by source: " + ", ".join(f"{n} {s}" for s, n in sorted(found["sources"].items()))))
     if checked.lengths:
         _show_lengths(checked.lengths)
     _faults("error", checked.faults, "bold red")

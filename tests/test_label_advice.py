@@ -28,7 +28,8 @@ def experiment(tmp_path: Path):
         space = {"sampler": "grid", "splitter": ["words"], "chunk_size": [4, 8], "unit": "words", "overlap_ratio": [0.0]} | search
         lines = "\n".join(f"{k} = {json.dumps(v)}" for k, v in space.items())
         (tmp_path / "exp.toml").write_text(
-            f'[experiment]\nname = "e"\n[data]\ncorpus = "docs"\nquestions = "q.csv"\n[embedder]\n{embedder}\n[search]\n{lines}\n',
+            '[experiment]\nname = "e"\n[data]\ncorpus = "docs"\nquestions = "q.csv"\n'
+            f"[embedder]\n{embedder}\n[search]\n{lines}\n",
             "utf-8",
         )
         loaded = api.load(tmp_path / "exp.toml").experiment

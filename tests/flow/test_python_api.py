@@ -115,10 +115,10 @@ def test_every_verb_is_a_function_behind_the_command_line(project: Project) -> N
 
 
 def test_chunks_and_ranking_of_a_corpus_without_an_experiment(bare: Project) -> None:
-    from harness.formats import read_corpus_alone
+    from harness.corpora import read_corpus
     from harness.records import Point
 
-    cut = harness.chunks(read_corpus_alone(bare.sections), Point("words", 24, 0.25))
+    cut = harness.chunks(read_corpus(bare.sections), Point("words", 24, 0.25))
     assert len(cut) == 16
     assert cut.index_ratio > 1
     with pytest.raises(harness.HarnessError, match="unknown splitter 'wrods'"):
