@@ -34,7 +34,9 @@ class Splitter(Protocol):
 
 
 SPLITTERS: dict[str, Splitter] = {
+    "characters": Windows("characters", atoms="characters"),
     "words": Windows("words", atoms="words"),
+    "sentences": Windows("sentences", atoms="sentences"),
     "tokens": Windows("tokens", atoms="tokens"),
 }
 

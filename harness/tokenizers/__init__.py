@@ -14,6 +14,7 @@ import numpy as np
 
 from harness.errors import Fault, HarnessError, nearest
 from harness.records import Corpus, Document, IntArray
+from harness.text import sentences
 from harness.tokenizers import characters, tiktoken, words
 
 MODEL_TOKENS = "model-tokens"
@@ -35,6 +36,9 @@ TOKENIZERS: dict[str, Callable[[], Tokenizer]] = {
     "characters": lambda: characters.characters,
     **{encoding: partial(tiktoken.load, encoding) for encoding in tiktoken.ENCODINGS},
 }
+
+# What splitters may keep whole beside units.
+ATOMS: dict[str, Tokenizer] = {"sentences": sentences}
 
 # A view, so that an entry that is added later is known too.
 UNITS: ChainMap[str, Any] = ChainMap({MODEL_TOKENS: None}, TOKENIZERS)
@@ -79,7 +83,7 @@ class Ruler:
                 raise HarnessError(Fault("splitter 'tokens'", "there is no tokenizer whose tokens it could keep whole", fix))
             name = source
         if name not in self._loaded:
-            self._loaded[name] = resolve(name, self._model_tokens, "splitter")
+            self._loaded[name] = ATOMS.get(name) or resolve(name, self._model_tokens, "splitter")
         key = (name, document.document_id)
         if key not in self._offsets:
             self._offsets[key] = self._loaded[name](document.text)
