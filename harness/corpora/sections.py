@@ -42,7 +42,8 @@ def documents_of(rows: Iterable[Row]) -> list[Document]:
             titles.setdefault(document_id, title)
     if faults:
         raise HarnessError(faults)
-    return [joined(document_id, parts[document_id], titles.get(document_id, "")) for document_id in sorted(parts)]
+    # Parts go as documents come: a large table is not held twice.
+    return [joined(document_id, parts.pop(document_id), titles.get(document_id, "")) for document_id in sorted(parts)]
 
 
 def joined(document_id: str, parts: Iterable[tuple[str, str, str]], title: str = "") -> Document:
