@@ -193,6 +193,20 @@ def test_evidence_that_is_a_list_of_anything_else_is_named_with_its_line(write):
     assert fault.what.startswith("evidence is no list of texts")
 
 
+def test_every_wrong_cell_of_a_row_is_a_fault_of_its_own(write):
+    header, *rows = QUESTIONS.splitlines()
+    questions = "\n".join(
+        [f"{header},date,reviewed", *(f"{row},2026-03-01,yes" for row in rows), "Q4,Which?,,dev,[1],1.3.26,so so"]
+    )
+    faults = faults_of(write(questions=questions))
+    assert [f.what.split(",")[0] for f in faults] == [
+        "evidence is no list of texts",
+        "the date is '1.3.26'",
+        "reviewed is 'so so'",
+    ]
+    assert all(f.where.endswith("questions.csv line 5") for f in faults)
+
+
 def test_label_faults_are_returned_and_raised_all_together(write):
     labelled = formats.load(write(questions=QUESTIONS + "Q1,,A1,never,at the gate\nQ5,Lost?,Z9,dev,at ten\n"))
     assert len(labelled.faults) == 5

@@ -82,15 +82,14 @@ def _add_article(read: _Read, article: Node, number: int) -> None:
     document_id = _unused(title or f"article-{number:03}", read.documents)
     paragraphs = article.nodes("paragraphs")
     contexts = [p.text("context") for p in paragraphs]
-    if not all(contexts):
-        return
-    document = joined(document_id, [(f"p{i}", "", context) for i, context in enumerate(contexts, 1)], title)
     if not contexts:
         return
+    # A blank context is noted: nothing will be made of what stands in its place.
+    document = joined(document_id, [(f"p{i}", "", context or "?") for i, context in enumerate(contexts, 1)], title)
     read.documents[document_id] = document
-    for paragraph, section in zip(paragraphs, document.sections, strict=True):
-        for asked in paragraph.nodes("qas", required=False):
-            read.questions.append(_question(asked, document, section))
+    for paragraph, section, context in zip(paragraphs, document.sections, contexts, strict=True):
+        asked = paragraph.nodes("qas", required=False)
+        read.questions += [_question(node, document, section) for node in asked if context]
 
 
 def _unused(name: str, taken: dict[str, Document]) -> str:
