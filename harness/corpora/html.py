@@ -37,13 +37,15 @@ DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
 UNUSED = range(0xF0000, 0xFFFFE)  # Unicode leaves them to whoever wants to mark something
 FIRST, LAST = re.compile(r"\S"), re.compile(r"\S(?=\s*\Z)")
 NUMBER = re.compile(r"[0-9]{1,9}")  # what inscriptis can read as a list item's
+AMPERSAND = re.compile("&")
+CONTROL = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 HIDDEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 FLAT = dict.fromkeys(("table", "tr", *CELLS))  # instead of handlers that set cells side by side, line by line
 CONFIG = ParserConfig(
     css={
         **CSS_PROFILES["strict"],
         **{tag: HtmlElement(display=Display.block) for tag in BLOCKS},
-        "table": HtmlElement(display=Display.block, margin_before=1, margin_after=1),
+        "table": HtmlElement(display=Display.block, margin_before=1),
     },
     custom_html_tag_handler_mapping=CustomHtmlTagHandlerMapping(FLAT, FLAT),
 )
@@ -87,6 +89,7 @@ def _unreadable(where: str, what: str) -> Fault:
 def _drop_unseen(tree: Tree) -> None:
     """Take out what a reader does not see, and attributes that would move text about."""
     etree.strip_elements(tree, *UNSEEN, with_tail=False)
+    _replace(tree, CONTROL, "")  # which lxml reads but does not let itself be given
     for element in tree.xpath("//*[@hidden or @style or @align or @valign or @value]"):
         hidden = "hidden" in element.attrib or HIDDEN.search(element.get("style", ""))
         if hidden and element.tag not in ("html", "body"):
@@ -107,7 +110,7 @@ def _laid_out(tree: Tree) -> tuple[str, list[Heading]]:
     outermost = [h for h in tree.iter(*HEADINGS) if next(h.iterancestors(*HEADINGS), None) is None]
     marked = [(int(h.tag[1]), kept) for h in outermost if (kept := _marked(h, mark))]
     _set_cells_apart(tree, cell)
-    _escape(tree)
+    _replace(tree, AMPERSAND, "&amp;")  # inscriptis resolves entities once more: `&amp;lt;` is to be read as `&lt;`
     text = re.sub(f"[ \t]*{cell}[ \t]*", "\t", Inscriptis(tree, CONFIG).get_text())
     text = "\n".join(line.rstrip() for line in text.split("\n"))
     text = re.sub("\n{3,}", "\n\n", text).strip("\n")
@@ -151,9 +154,9 @@ def _set_cells_apart(tree: Tree, mark: str) -> None:
             cell.text = f"{mark} {cell.text or ''}"
 
 
-def _escape(tree: Tree) -> None:
-    """inscriptis resolves entities, which the parser has done already: `&amp;lt;` is to be read as `&lt;`."""
+def _replace(tree: Tree, pattern: re.Pattern[str], by: str) -> None:
+    """Replace in all texts of a tree."""
     for element in tree.iter():
         for name in ("text", "tail"):
-            if "&" in (text := getattr(element, name) or ""):
-                setattr(element, name, text.replace("&", "&amp;"))
+            if pattern.search(text := getattr(element, name) or ""):
+                setattr(element, name, pattern.sub(by, text))
