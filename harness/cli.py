@@ -113,6 +113,14 @@ class Name(click.ParamType[str]):
         return f"[{'|'.join(getattr(import_module(self.module), self.registry))}]"
 
 
+class CorpusOption(click.Option):
+    """An option whose help ends in the kinds of files of a corpus, which are read when the help is shown."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        names, text = super().get_help_record(ctx) or ("", "")
+        return names, f"{text} {', '.join(import_module('harness.corpora').READERS)}, packed (.gz) or not"
+
+
 def _setting(function: Callable[..., Any]) -> Callable[..., Any]:
     """Options that say which corpus to cut and how."""
     for option in reversed(
@@ -120,8 +128,10 @@ def _setting(function: Callable[..., Any]) -> Callable[..., Any]:
             click.argument("experiment", type=click.Path(path_type=Path), required=False),
             click.option(
                 "--corpus",
+                cls=CorpusOption,
                 type=click.Path(path_type=Path),
-                help="A corpus instead of an experiment: .csv of sections, .txt or .md",
+                metavar="PATH",
+                help="A corpus instead of an experiment: a file, a folder or a glob of",
             ),
             click.option("--splitter", required=True, type=Name("harness.splitters", "SPLITTERS"), help="How to cut."),
             click.option("--size", required=True, type=click.IntRange(1), metavar="N", help="Chunk size in units."),
