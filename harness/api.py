@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from harness.experiment import load as load_experiment
 from harness.formats import Labelled
 from harness.pipeline import run_metrics
 from harness.records import Chunking, Corpus, Passage, Point, Span
+from harness.splitters.base import Splitter
 from harness.state import State
 
 if TYPE_CHECKING:
@@ -184,12 +185,21 @@ def load(path: str | Path) -> LoadedExperiment:
     return LoadedExperiment(load_experiment(path))
 
 
-def chunks(corpus: Corpus, point: Point, unit: str | None = None, embedder: Embedder | None = None) -> Chunking:
-    """How a corpus is cut at one point. Raises HarnessError for unknown names and infeasible points."""
-    splitters.resolve(point.splitter, "--splitter")
+def chunks(
+    corpus: Corpus,
+    point: Point,
+    unit: str | None = None,
+    embedder: Embedder | None = None,
+    configured: Mapping[str, Splitter] | None = None,
+) -> Chunking:
+    """How a corpus is cut at one point, by a splitter with options of its own where it is among `configured`.
+
+    Raises HarnessError for unknown names and infeasible points.
+    """
+    known = {point.splitter: splitters.resolve(point.splitter, "--splitter"), **(configured or {})}
     tokenizer = embedder.tokenizer if embedder else None
     unit = unit or splitters.default_unit([point.splitter], tokenizer is not None)
-    return splitters.chunk(corpus, point, tokenizers.Ruler(corpus, unit, tokenizer))
+    return splitters.chunk(corpus, point, tokenizers.Ruler(corpus, unit, tokenizer), known)
 
 
 def inspect(chunking: Chunking, question: str, embedder: Embedder, similarity: str, most: int = 10) -> tuple[Passage, ...]:

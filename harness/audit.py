@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import lock as locks
-from harness import selection, splitters, threshold
+from harness import selection, threshold
 from harness.embedders import Embedder
 from harness.errors import Fault, HarnessError
 from harness.experiment import Experiment, find_root
@@ -249,7 +249,7 @@ def _chunking(case: _Case) -> Iterator[Fault]:
     if embedder is None or case.lock.corpus_sha256 != case.labelled.corpus.sha256:
         return  # the cause has a finding of its own
     ruler = case.experiment.ruler(case.labelled, embedder)
-    found = splitters.chunk(case.labelled.corpus, case.lock.point, ruler)
+    found = case.experiment.chunk(case.labelled.corpus, case.lock.point, ruler)
     if found.sha256 != case.lock.chunking_sha256:
         yield case.fault(
             "its chunks can't be derived again: the splitter cuts differently now", "use the code version of the lock"

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from harness import splitters
 from harness.embedders import Embedder
 from harness.experiment import Experiment
 from harness.formats import Labelled
@@ -66,7 +65,7 @@ def estimate(experiment: Experiment, trials: int | None = None, price_per_millio
         if not point.feasible:
             points.append(PointEstimate(point, feasible=False))
             continue
-        chunking = splitters.chunk(labelled.corpus, point, ruler)
+        chunking = experiment.chunk(labelled.corpus, point, ruler)
         points.append(_measure(point, chunking, labelled, embedder, per_unit, speed, experiment.search.truncation == "refuse"))
         bytes_ = max(bytes_, _index_bytes(embedder, chunking))
     budget = trials or experiment.search.trials

@@ -19,10 +19,11 @@ from harness.errors import Fault, HarnessError, nearest
 from harness.experiment_file import Data, File, Places, RangeModel, Search, SplitModel, as_fault, without_other_shapes
 from harness.formats import DataSource, Labelled
 from harness.pipeline import Scoring
-from harness.records import Point, labels_sha256, questions_sha256
+from harness.records import Chunking, Corpus, Point, labels_sha256, questions_sha256
 from harness.selection import Selection
 from harness.space import Axis, Choices, Range, Space
 from harness.splits import SplitRule
+from harness.splitters.base import Splitter
 from harness.tokenizers import Ruler
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -47,6 +48,7 @@ class Experiment:
     embedder_options: BaseModel
     similarity: str
     search: Search
+    splitters: Mapping[str, Splitter]  # those that the search uses, with their options
     space: Space
     points: tuple[Point, ...]
     scoring: Scoring
@@ -67,20 +69,22 @@ class Experiment:
 
     def unit_of(self, has_model_tokens: bool) -> str:
         """The unit of chunk size, as far as it is known without the embedder."""
-        names = sorted({*self.space.splitters, *(p.splitter for p in self.points)})
-        return self.search.unit or splitters.default_unit(names, has_model_tokens)
+        return self.search.unit or splitters.default_unit(sorted(self.splitters), has_model_tokens)
+
+    def chunk(self, corpus: Corpus, point: Point, ruler: Ruler) -> Chunking:
+        """The corpus cut at a point. Raises HarnessError when overlap is not below size or nothing is left."""
+        return splitters.chunk(corpus, point, ruler, self.splitters)
 
     def ruler(self, labelled: Labelled, embedder: Embedder) -> Ruler:
         return Ruler(labelled.corpus, self.unit(embedder), embedder.tokenizer)
 
     def identity(self, labelled: Labelled, embedder: Embedder) -> dict[str, Any]:
         """What makes a study another study, by the names that a refusal shows."""
-        used = sorted({*self.space.splitters, *(p.splitter for p in self.points)})
         return {
             **self._space_identity(),
             "truncation": self.search.truncation,
             "unit": self.unit(embedder),
-            "splitter versions": {name: splitters.SPLITTERS[name].version for name in used},
+            "splitter versions": {name: splitter.identity for name, splitter in sorted(self.splitters.items())},
             "corpus": labelled.corpus.sha256,
             "dev questions": questions_sha256(labelled.dev),
             "evidence": labels_sha256(labelled.dev),
@@ -143,6 +147,7 @@ def _resolve(path: Path, places: Places, raw: Mapping[str, Any]) -> Experiment:
         Fault(places.of("search", "points"), f"{what} of a point is not in the list", f"add it to {axis}")
         for axis, what in space.off_lists(points)
     ]
+    configured = _splitters(file, sorted({*space.splitters, *(p.splitter for p in points)}), places, faults)
     faults += _selection_faults(file, ks, places)
     faults += _beyond_embedder(file, space, places)
     if faults:
@@ -158,6 +163,7 @@ def _resolve(path: Path, places: Places, raw: Mapping[str, Any]) -> Experiment:
         embedder_options=options,
         similarity=file.embedder.get("similarity", "cosine"),
         search=file.search,
+        splitters=configured,
         space=space,
         points=points,
         scoring=Scoring(file.embedder.get("similarity", "cosine"), ks, file.scoring.char_k),
@@ -165,6 +171,27 @@ def _resolve(path: Path, places: Places, raw: Mapping[str, Any]) -> Experiment:
         threshold_rule=file.threshold.rule,
         tracking_text=file.tracking.text,
     )
+
+
+def _splitters(file: File, used: list[str], places: Places, faults: list[Fault]) -> dict[str, Splitter]:
+    """The splitters that a search uses, with the options of their tables."""
+    found = {name: splitters.SPLITTERS[name] for name in used}
+    for name, table in file.splitters.items():
+        if name not in splitters.SPLITTERS:
+            fix = nearest(name, splitters.SPLITTERS)
+            faults.append(Fault(places.of(f"splitters.{name}"), f"unknown splitter '{name}'", fix))
+            continue
+        model = splitters.SPLITTERS[name].Options
+        try:
+            options = model.model_validate(table)
+        except ValidationError as error:
+            section = f"splitters.{name}"
+            known = list(model.model_fields)
+            faults += [as_fault({**e, "loc": (section, *e["loc"])}, places, known) for e in error.errors()]
+            continue
+        if name in found:
+            found[name] = found[name].configured(options)
+    return found
 
 
 def _source(data: Data, folder: Path, places: Places) -> DataSource:

@@ -179,6 +179,7 @@ class File(_Section):
     search: Search
     scoring: ScoringModel = ScoringModel()
     selection: Selection = Selection()
+    splitters: dict[str, dict[str, Any]] = {}
     threshold: ThresholdModel = ThresholdModel()
     tracking: Tracking = Tracking()
 

@@ -13,7 +13,7 @@ from typing import Any
 from filelock import Timeout
 
 from harness import lock as locks
-from harness import splitters, threshold
+from harness import threshold
 from harness.embedders import Embedder, scoring_fingerprint
 from harness.errors import Fault, HarnessError, Refused
 from harness.experiment import Experiment
@@ -151,7 +151,7 @@ class _Opening:
         made, labelled = self.lock, self.labelled
         embedder = self.experiment.load_embedder()
         ruler = self.experiment.ruler(labelled, embedder)
-        chunking = splitters.chunk(labelled.corpus, made.point, ruler)
+        chunking = self.experiment.chunk(labelled.corpus, made.point, ruler)
         fitted = embedder.fit(chunking.texts())
         scoring = scoring_fingerprint(fitted, self.experiment.similarity)
         locks.refuse_foreign(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from harness import embedders, splitters, tokenizers, wording
+from harness import embedders, tokenizers, wording
 from harness.errors import Fault, HarnessError
 from harness.experiment import Experiment
 from harness.formats import SHORT_HASH, Labelled
@@ -61,10 +61,6 @@ class _Case:
         axis = self.experiment.space.chunk_size.sample(2)
         sizes = [int(v) for v in axis] + [p.chunk_size for p in self.experiment.points]
         return [min(sizes), max(sizes)]
-
-    @cached_property
-    def splitters(self) -> set[str]:
-        return {*self.experiment.space.splitters, *(p.splitter for p in self.experiment.points)}
 
     @cached_property
     def read(self) -> list[Document]:
@@ -182,7 +178,7 @@ def _spaceless(case: _Case) -> Iterator[Fault]:
     if case.unit == "words":
         fix = 'set unit = "characters", a token encoding such as "cl100k_base", or "model-tokens"'
         yield Fault("[search] unit", f"{what}: a 'word' is a whole clause or paragraph", fix)
-    by_words = sorted(s for s in case.splitters if splitters.SPLITTERS[s].atoms == "words")
+    by_words = sorted(name for name, splitter in case.experiment.splitters.items() if splitter.atoms == "words")
     if by_words:
         yield Fault(
             "[search] splitter", f"{what}, and {', '.join(by_words)} cuts between words only", 'use splitter = ["tokens"]'

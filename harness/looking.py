@@ -67,6 +67,6 @@ class Setting:
         point = Point(self.splitter, self.size, self.overlap_ratio)
         if self._loaded:
             unit = self.unit or self._loaded.search.unit
-            return api.chunks(corpus, point, unit, self.loaded_embedder)
+            return api.chunks(corpus, point, unit, self.loaded_embedder, self._loaded.splitters)
         named = self.loaded_embedder if self.embedder or self.model else None
         return api.chunks(corpus, point, self.unit, named)

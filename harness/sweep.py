@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from filelock import FileLock, Timeout
 
-from harness import selection, splitters
+from harness import selection
 from harness.diagnosis import Finding, diagnose
 from harness.embedders import Embedder
 from harness.errors import Fault, HarnessError, Refused, TrackingDown
@@ -256,7 +256,7 @@ class _Sweep:
 
     def _evaluate(self, point: Point) -> tuple[Evaluation, int | None]:
         """An evaluation, or that of an earlier trial with the same point or the same chunks, whose number comes with it."""
-        chunking = splitters.chunk(self.labelled.corpus, point, self.ruler)
+        chunking = self.experiment.chunk(self.labelled.corpus, point, self.ruler)
         for earlier in self.results.values():
             if earlier.evaluation and earlier.evaluation.chunking_sha256 == chunking.sha256:
                 metrics = {**earlier.evaluation.metrics, "tokens_embedded": 0.0}

@@ -1,37 +1,16 @@
-"""Splitters: a document to spans; to add one, add a file with the protocol below and a line in `SPLITTERS`."""
+"""Splitters: a document to spans; to add one, add a file with a class of `base.Splitter` and a line in `SPLITTERS`."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
 
 import numpy as np
 
 from harness.errors import Fault, HarnessError, nearest
-from harness.records import Chunking, Corpus, Document, IntArray, Point
+from harness.records import Chunking, Corpus, Point
+from harness.splitters.base import Splitter
 from harness.splitters.windows import Windows
 from harness.tokenizers import MODEL_TOKENS, Ruler
-
-
-class Splitter(Protocol):
-    """Says where cuts may fall; how big a chunk is, the ruler says."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def version(self) -> int:
-        """Raised when the same input gives other spans: it makes a study another study."""
-        ...
-
-    @property
-    def atoms(self) -> str:
-        """Tokenizer whose units it never cuts; `tokens` stands for the one that the experiment's tokens come from."""
-        ...
-
-    def split(self, document: Document, size: int, overlap: int, ruler: Ruler) -> IntArray:
-        """Spans with ascending starts, shape (n, 2), none above `size` units, covering every visible character."""
-        ...
-
 
 SPLITTERS: dict[str, Splitter] = {
     "characters": Windows("characters", atoms="characters"),
@@ -42,7 +21,7 @@ SPLITTERS: dict[str, Splitter] = {
 
 
 def resolve(name: str, where: str) -> Splitter:
-    """The splitter that a user named."""
+    """The splitter that a user named, with its default options."""
     if name not in SPLITTERS:
         raise HarnessError(Fault(where, f"unknown splitter '{name}'", nearest(name, SPLITTERS)))
     return SPLITTERS[name]
@@ -55,12 +34,12 @@ def default_unit(splitters: list[str], has_model_tokens: bool) -> str:
     return "words"
 
 
-def chunk(corpus: Corpus, point: Point, ruler: Ruler) -> Chunking:
+def chunk(corpus: Corpus, point: Point, ruler: Ruler, splitters: Mapping[str, Splitter] = SPLITTERS) -> Chunking:
     """Cut a corpus at one point of the space. Raises HarnessError when overlap is not below size or nothing is left."""
     if not point.feasible:
         fix = "lower overlap_ratio"
         raise HarnessError(Fault(str(point), f"overlap {point.overlap} is not below chunk size {point.chunk_size}", fix))
-    splitter = SPLITTERS[point.splitter]
+    splitter = splitters[point.splitter]
     spans = [splitter.split(d, point.chunk_size, point.overlap, ruler) for d in corpus.documents]
     sizes = [ruler.sizes(d, s) for d, s in zip(corpus.documents, spans, strict=True)]
     together = np.concatenate(spans)

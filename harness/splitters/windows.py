@@ -5,21 +5,20 @@ Another kind of atom is another entry in the registry, over the tokenizer that f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from harness.records import Document, IntArray
+from harness.splitters.base import Splitter
 from harness.tokenizers import Ruler, as_offsets, count_touched
 
 
-@dataclass(frozen=True)
-class Windows:
+class Windows(Splitter):
     """Windows over the atoms of one tokenizer."""
 
-    name: str
-    atoms: str
-    version: int = 1
+    def __init__(self, name: str, atoms: str, version: int = 1) -> None:
+        self.name = name
+        self.atoms: str = atoms
+        self.version = version
 
     def split(self, document: Document, size: int, overlap: int, ruler: Ruler) -> IntArray:
         """Spans of at most `size` units that share whole atoms of at most `overlap` units; shape (n, 2)."""

@@ -10,6 +10,7 @@ from flow_project import GRID, Project
 
 import harness
 from harness import splitters
+from harness.splitters.base import Splitter
 
 
 @pytest.fixture
@@ -64,9 +65,7 @@ def test_failed_trials_are_rows_with_their_error_and_no_score(project: Project, 
             raise RuntimeError("no twelve")
         return words.split(document, size, overlap, ruler)
 
-    breaking = type(
-        "Breaks", (), {"name": "words", "version": splitters.SPLITTERS["words"].version, "atoms": "words", "split": breaks}
-    )
+    breaking = type("Breaks", (Splitter,), {"name": "words", "atoms": "words", "split": breaks})
     monkeypatch.setitem(splitters.SPLITTERS, "words", breaking())
     project.ok("sweep")
     experiment = harness.load(project.file)

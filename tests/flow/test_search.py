@@ -9,6 +9,7 @@ import pytest
 from flow_project import GRID, TPE, Project
 
 from harness import splitters
+from harness.splitters.base import Splitter
 
 Setting = tuple[str, int, float]
 
@@ -203,7 +204,7 @@ def test_points_with_the_same_chunks_embed_no_token_again_and_say_whose_score_th
     assert found["tokens"]["embedded"] == sum(r.data.metrics["tokens_embedded"] for r in project.runs("trial"))
 
 
-class Breaks:
+class Breaks(Splitter):
     """The words splitter, but one size is more than it can bear."""
 
     name, version, atoms = "words", splitters.SPLITTERS["words"].version, "words"
