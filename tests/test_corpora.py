@@ -609,6 +609,22 @@ def test_no_library_of_the_extra_is_imported_before_it_is_needed():
 # Files and folders.
 
 
+def test_the_page_on_corpora_has_a_row_for_every_kind_of_file():
+    page = (ROOT / "docs" / "corpora.md").read_text("utf-8")
+    first_cells = re.findall(r"^\| (`\..*?) \|", page, re.MULTILINE)
+    assert sorted(re.findall(r"`(\.\w+)`", " ".join(first_cells))) == sorted(READERS)
+
+
+def test_the_tables_on_the_page_on_corpora_are_read(folder):
+    page = (ROOT / "docs" / "corpora.md").read_text("utf-8")
+    (table,) = re.findall(r"```csv\n(.*?)```", page, re.DOTALL)
+    sections, whole = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    corpus = read_corpus(folder({"a.csv": table}))
+    assert [i for i, _, _ in parts(corpus["guide"])] == ["G01", "G02"]
+    assert read_corpus(folder({"b.jsonl": sections}) / "b.jsonl")["guide"].text == "Opening hours. We open at nine."
+    assert read_corpus(folder({"c.jsonl": whole}) / "c.jsonl")["guide"].title == "For guests"
+
+
 def test_a_documents_id_is_its_path_below_the_folder_and_hidden_files_are_left_out(folder):
     at = folder({"b.TXT": "x", "sub/a.md.gz": gzip.compress(b"x"), "x.md/y.md": "x", ".git/a.md": "x", "sub/.a.md": "x"})
     assert [d.document_id for d in read_corpus(at).documents] == ["b.TXT", "sub/a.md", "x.md/y.md"]
