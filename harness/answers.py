@@ -26,7 +26,7 @@ NO_EVIDENCE = ("", "null", "none", "n/a", "-")
 YES_OR_NO = {"true": True, "yes": True, "ja": True, "false": False, "no": False, "nein": False}
 MOST_QUESTION = 1000  # characters
 DEEPEST = 12  # lists and objects around an entry
-MOST_TRIED = 10_000  # brackets at which no JSON begins
+MOST_TRIED = 5_000  # brackets at which no JSON begins
 REASONING = r"(?:think|thinking|thought|reasoning|analysis)"
 OPENED = re.compile(rf"\s*<({REASONING})>", re.IGNORECASE)
 CLOSED = re.compile(rf"</{REASONING}>", re.IGNORECASE)
@@ -58,7 +58,9 @@ def clean(text: str) -> str:
 
 def _worded(text: str) -> str:
     if not any(c.isalnum() for c in text):
-        raise ValueError("the question is empty")
+        raise ValueError("it is empty")
+    if len(text) > MOST_QUESTION:
+        raise ValueError(f"it has {len(text):,} characters, more than {MOST_QUESTION:,}")
     return text
 
 
@@ -85,7 +87,7 @@ class Entry(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     where: str
-    question: Annotated[Text, AfterValidator(clean), AfterValidator(_worded), Field(max_length=MOST_QUESTION)]
+    question: Annotated[Text, AfterValidator(clean), AfterValidator(_worded)]
     evidence: Annotated[tuple[Annotated[tuple[Quote, ...], Field(min_length=1)], ...], BeforeValidator(_alternatives)]
     document: Text = ""
     condition: Text = ""
@@ -134,7 +136,8 @@ def _entry(item: Mapping[str, Any], where: str) -> Entry | Dropped:
         entry = Entry.model_validate({"evidence": (), **fields, "where": where})
     except ValidationError as error:
         e = error.errors()[0]
-        what = f"{e['loc'][0]}: {e['msg'].removeprefix('Value error, ')}" if e["loc"] else str(e["msg"])
+        own = {"string_type": "it is no text", "string_too_short": "it is empty", "too_short": "a list in it is empty"}
+        what = f"{e['loc'][0]}: {own.get(e['type'], e['msg'].removeprefix('Value error, '))}"
         return Dropped(shown.encode("utf-8", "replace").decode(), Fault(where, what, fix))
     if answerable is not None and answerable != bool(entry.evidence):
         said = "answerable" if answerable else "not answerable"
