@@ -66,9 +66,9 @@ def generate(
     if skipped:
         say(f"left out: {len(skipped)} documents that have questions from {endpoint.model} already (--again asks anyway)")
     total = _Total(file, corpus, endpoint.model, date)
-    for number, asked in enumerate(_ask_all(endpoint, prompts, concurrency), 1):
+    for asked in _ask_all(endpoint, prompts, concurrency):
         if line := total.add(asked):
-            say(f"{number}/{len(prompts)} {line}")
+            say(f"{len(total.asked)}/{len(prompts)} {line}")
     return total.finished(skipped)
 
 

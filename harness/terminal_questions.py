@@ -47,7 +47,10 @@ def show_import(found: Imported, listed: bool = True) -> None:
         show_flagged(found)
     out().print(Text(summary(found)), soft_wrap=True)
     if found.kept:
-        out().print(Text(f"next: harness questions review {found.file}; until then they count as not reviewed"), soft_wrap=True)
+        out().print(
+            Text(f"next: harness questions review {found.file} --corpus ...; until then they count as not reviewed"),
+            soft_wrap=True,
+        )
 
 
 def summary(found: Imported) -> str:
