@@ -191,7 +191,10 @@ def _target(
     """The document, and section if named, that a question expects; None when it names neither or wrongly."""
     if not raw.section_id:
         return (document, None) if document else None
-    found = [(d, s) for d, s in sections.get(raw.section_id, ()) if document in (None, d)]
+    if document:
+        found = [(document, s) for s in document.sections if s.section_id == raw.section_id]
+    else:
+        found = list(sections.get(raw.section_id, ()))
     if len(found) == 1:
         return found[0]
     if found:
