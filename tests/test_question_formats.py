@@ -97,6 +97,7 @@ SPOILED = {
         ('"reviewed": false', '"reviewed": "maybe"', " entry 3", "reviewed is 'maybe', neither yes nor no"),
         ("", "7", "questions.json", "7 is no list of questions"),
         ("", '{"data": []}', "questions.json", "{'data': []} is no list of questions"),
+        ("", '{"questions": [], "fragen": []}', "questions.json", "{'questions': [], 'fragen': []} is no list of questions"),
         ("", "[7]", " entry 1", "7 is no object"),
         ("", "[]", "questions", "no answerable dev questions"),
         ("]", "", " line 6", "not JSON"),
@@ -126,7 +127,7 @@ SPOILED = {
         ('"question": "When', '"frage": "When', " data[0].paragraphs[0].qas[0]", "'question' is missing"),
         ('"id": "q1"', '"id": []', " data[0].paragraphs[0].qas[0]", "'id' is [], no text"),
         ('"id": "q1"', '"id": "q2"', " data[0].paragraphs[0].qas[0]", "question id 'q2' is used 2 times"),
-        ("true", '"yes"', " data[0].paragraphs[0].qas[1]", "'is_impossible' is 'yes', no true or false"),
+        ("true", '"yes"', " data[0].paragraphs[0].qas[1]", "'is_impossible' is 'yes', neither true nor false"),
         (f"[ {ANSWER} ]", '"at ten"', " data[0].paragraphs[0].qas[0]", "'answers' is 'at ten', no list"),
         (ANSWER, '"at ten"', ".qas[0].answers[0]", "'at ten' is no object"),
         ('"text": "at ten"', '"text": ""', ".qas[0].answers[0]", "'text' is blank"),
@@ -311,6 +312,8 @@ def test_questions_may_be_several_files_of_a_glob_packed_or_not(write):
     assert [q.text for q in formats.load(write("jsonl", "guide.md", "q/*", files)).dev] == ["Where?", "At what?"]
     (fault,) = faults_of(write("jsonl", "guide.md", "q/*.txt", files))
     assert fault.what == "no .jsonl file is there"
+    (fault,) = faults_of(write("jsonl", "guide.md", "q/a**", files))
+    assert fault.what.startswith("not a pattern of file names")
 
 
 # SQuAD.

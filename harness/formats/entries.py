@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,7 @@ def _by_meaning(value: Any, entry: Entry) -> dict[str, tuple[str, Any]]:
     return found
 
 
+@lru_cache(maxsize=1000)
 def _meant(name: str) -> str:
     """The known key that an unknown one is a slip of; empty for another key."""
     if name in MEANING or name in NO_SLIP:

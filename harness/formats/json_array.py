@@ -25,7 +25,8 @@ def read_questions(path: Path, encoding: str) -> list[RawQuestion]:
 
 def _entries(path: Path, encoding: str) -> Iterator[tuple[str, Any]]:
     value = read_json(path, encoding)
-    listed = next((value[k] for k in LISTS if k in value), None) if isinstance(value, dict) else value
+    named = [value[k] for k in LISTS if k in value] if isinstance(value, dict) else [value]
+    listed = named[0] if len(named) == 1 else None
     if not isinstance(listed, list):
         what = f"{shown(value)} is no list of questions"
         raise HarnessError(Fault(str(path), what, 'write [ {...}, ... ] or {"questions": [ {...}, ... ]}'))

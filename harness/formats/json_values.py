@@ -20,13 +20,21 @@ def question_files(path: Path, suffix: str) -> list[Path]:
     if path.is_dir():
         found = [p for p in path.rglob("*") if not any(part.startswith(".") for part in p.relative_to(path).parts)]
     elif glob.has_magic(str(path)) and not path.exists():
-        found = list(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
+        found = _matching(path)
     else:
         return [path]
     files = sorted(p for p in found if p.is_file() and kind(p) == suffix)
     if not files:
         raise HarnessError(Fault(str(path), f"no {suffix} file is there", "give the file, or its folder"))
     return files
+
+
+def _matching(pattern: Path) -> list[Path]:
+    try:
+        return list(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
+    except ValueError as error:  # such as "a**", which is none
+        what = f"not a pattern of file names ({error})"
+        raise HarnessError(Fault(str(pattern), what, "write * for any part of a name, ** for any folders")) from None
 
 
 def shown(value: Any) -> str:
@@ -81,7 +89,7 @@ class Node:
         """True or false; false where the key is missing."""
         value = self.value.get(key)
         if value is not None and not isinstance(value, bool):
-            self._refuse(key, "true or false")
+            self.wrong(f"'{key}' is {shown(value)}, neither true nor false", "write true or false, without quotes")
         return value is True
 
     def nodes(self, key: str, required: bool = True) -> list[Node]:
