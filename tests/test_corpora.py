@@ -236,7 +236,7 @@ def test_what_a_page_says_of_its_encoding_does_not_count(folder):
     [
         ("<p style='margin-top: 99999em; padding-left: 9999em'>a<p style='display: flex'>b</p>c", "a\n\nb\n\nc"),
         ("<ol><li value='²'>a<li value=7>b<li value=99999999999999999999>c</ol>", "1. a\n 7. b\n 8. c"),
-        ("<table><tr><td align=right>a<td>b<tr><td><td>c</table>", "a\tb\n\tc"),
+        ("<table><tr><td align=right>a<td>b<tr><td> <td> <td>c</table>", "a\tb\n\t\tc"),
         ("<pre>one\r\n  two   \n</pre>", "one\n  two"),
         ("a<br><br><br><br>b", "a\n\nb"),
         ("<body style='display: none'>shown by a script</body>", "shown by a script"),
@@ -417,6 +417,7 @@ PAGE = st.recursive(
 def test_every_heading_of_a_page_begins_a_section_that_begins_with_it(pages):
     document = html.document("d", "".join(pages), "page")
     assert tiles(document)
+    assert max(document.text, default="") < chr(html.UNUSED.start)  # every mark is gone again
     found = [s for s in document.sections if s.section_id != headings.BEFORE]
     assert len(found) == "".join(pages).count("<h2>") == document.text.count("Hx")
     for _, heading, text in parts(document)[-len(found) :] if found else ():
@@ -752,7 +753,7 @@ def test_what_is_left_out_is_told_in_words_that_fit_its_number(folder):
     at = folder({"a.md": "x", "b.md": " \n", "c.png": "x"})
     assert [str(r) for r in read_corpus(at).remarks] == [
         f"{at}: 1 file of another kind was left out (1 .png); convert what belongs to the corpus",
-        f"{at}: 1 file without text was left out (b.md); fill or delete it",
+        f"{at}: 1 file without text was left out (b.md); fill or delete what is empty",
     ]
     rows = '{"id": "full", "text": "x"}\n{"id": "a", "text": ""}\n{"id": "b", "text": " "}'
     folder({"d": "x", "e.png": "x", "f.tar.gz": "x", "sub/g.csv": "document_id,section_id,heading,text\n", "h.jsonl": rows})

@@ -29,6 +29,7 @@ READERS: dict[str, Reader] = {
 }
 PACKED = ".gz"
 MOST_NAMED = 5  # of what was left out
+OTHERS = ("file of another kind", "files of other kinds")
 
 
 def read_corpus(path: Path, encoding: str = "utf-8") -> Corpus:
@@ -81,11 +82,7 @@ def _known(path: Path, found: Found) -> list[Path]:
     if found.files == (path,):
         what = f"'{path.suffix}' is no kind of file that a corpus can be read from"
         raise HarnessError(Fault(str(path), what, f"give a folder, a glob, or one of {', '.join(READERS)} (packed or not)"))
-    others = (
-        f"; it has {len(found.files)} {_worded(len(found.files), 'file of another kind|files of other kinds')}"
-        if found.files
-        else ""
-    )
+    others = f"; it has {_number(len(found.files), *OTHERS)}" if found.files else ""
     what = f"no file of a kind that can be read ({', '.join(READERS)}){others}"
     raise HarnessError(Fault(str(path), what, "give the folder or the glob that holds the documents"))
 
@@ -111,19 +108,17 @@ def _remarks(path: Path, found: Found, files: Sequence[Path], documents: Sequenc
     empty = [str(f.relative_to(found.base)) for f in files if f not in full]
     silent = [d.document_id for d, file in documents if file in full and not d.text.strip()]
     linked = [str(f.relative_to(found.base)) for f in found.linked]
-    for number, noun, names, fix in (
-        (len(others), "file of another kind|files of other kinds", kinds, "convert what belongs to the corpus"),
-        (len(empty), "file without text|files without text", empty, "fill or delete it|fill or delete them"),
-        (len(silent), "document without text|documents without text", silent, "give it a text|give them a text"),
-        (len(linked), "linked folder|linked folders", linked, "copy what belongs to the corpus, or name its real folder"),
+    for number, words, names, fix in (
+        (len(others), OTHERS, kinds, "convert what belongs to the corpus"),
+        (len(empty), ("file without text", "files without text"), empty, "fill or delete what is empty"),
+        (len(silent), ("document without text", "documents without text"), silent, "fill or delete what is empty"),
+        (len(linked), ("linked folder", "linked folders"), linked, "copy what belongs to the corpus, or name its real folder"),
     ):
         if number:
             shown = ", ".join(names[:MOST_NAMED]) + ", …" * (len(names) > MOST_NAMED)
             was = "was" if number == 1 else "were"
-            yield Fault(str(path), f"{number:,} {_worded(number, noun)} {was} left out ({shown})", _worded(number, fix))
+            yield Fault(str(path), f"{_number(number, *words)} {was} left out ({shown})", fix)
 
 
-def _worded(number: int, words: str) -> str:
-    """Words for one thing, or, after a bar, for several."""
-    one, _, several = words.partition("|")
-    return one if number == 1 else several or one
+def _number(number: int, one: str, several: str) -> str:
+    return f"{number:,} {one if number == 1 else several}"

@@ -33,7 +33,7 @@ HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 CELLS = ("td", "th")
 UNSEEN = ("head", "link", "meta", "noscript", "script", "style", "template", "title")
 BLOCKS = ("caption", "dd", "details", "dl", "dt", "fieldset", "form", "hr", "legend", "option", "section", "summary", "tr")
-DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
+DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 UNUSED = range(0xF0000, 0xFFFFE)  # Unicode leaves them to whoever wants to mark something
 FIRST, LAST = re.compile(r"\S"), re.compile(r"\S(?=\s*\Z)")
 NUMBER = re.compile(r"[0-9]{1,9}")  # what inscriptis can read as a list item's
@@ -74,7 +74,7 @@ def _tree(page: str, where: str) -> Tree | None:
     """The page's elements; None when it has none. The parser stops at what is too much for it and says so in its log only."""
     parser = HTMLParser(huge_tree=True, remove_comments=True, remove_pis=True)
     try:
-        tree = document_fromstring(DECLARATION.sub("", page, count=1), parser=parser)
+        tree = document_fromstring(DECLARATION.sub("", page), parser=parser)
     except etree.ParserError:
         tree = None
     if fatal := parser.error_log.filter_from_fatals():
@@ -111,7 +111,7 @@ def _laid_out(tree: Tree) -> tuple[str, list[Heading]]:
     marked = [(int(h.tag[1]), kept) for h in outermost if (kept := _marked(h, mark))]
     _set_cells_apart(tree, cell)
     _replace(tree, AMPERSAND, "&amp;")  # inscriptis resolves entities once more: `&amp;lt;` is to be read as `&lt;`
-    text = re.sub(f"[ \t]*{cell}[ \t]*", "\t", Inscriptis(tree, CONFIG).get_text())
+    text = re.sub(f"(?:(?<![ \t])[ \t]+)?{cell}[ \t]*", "\t", Inscriptis(tree, CONFIG).get_text())
     text = "\n".join(line.rstrip() for line in text.split("\n"))
     text = re.sub("\n{3,}", "\n\n", text).strip("\n")
     return _restored(text, mark, marked)
