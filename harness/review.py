@@ -20,7 +20,7 @@ from harness.question_file import SUFFIX, QuestionFile, Row
 from harness.records import Corpus, Document, Place, Question, Span
 from harness.sifting import Judged, digest
 from harness.text import sentences
-from harness.wording import terms
+from harness.wording import function_words, terms
 
 AROUND = 280  # characters of context on each side of a quote; fewer where several are shown
 FEWER = 120
@@ -213,8 +213,9 @@ class _Near:
 
         where = [Place(d.document_id, Span(int(a), int(b))) for d in corpus.documents for a, b in sentences(d.text)]
         texts = [corpus[p.document_id].text[p.span.start : p.span.end] for p in where]
-        vectorizer = TfidfVectorizer(analyzer=terms)
-        if not any(map(terms, texts)):
+        ignored = function_words([])
+        vectorizer = TfidfVectorizer(analyzer=lambda text: [t for t in terms(text) if t not in ignored])
+        if not any(set(terms(text)) - ignored for text in texts):
             return
         vectors = vectorizer.fit_transform(texts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -139,7 +140,17 @@ def _typed(what: str, lines: int | None = None) -> str:
         if not line.strip():
             break
         given.append(line)
+    _forget_the_rest()
     return "".join(given).strip()
+
+
+def _forget_the_rest() -> None:
+    """Drop what was pasted beyond what was asked for: it must not count as keys."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import termios
+
+        if sys.stdin.isatty():
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
 
 def _tried(action: Callable[..., None], *arguments: Any) -> bool:
@@ -155,12 +166,13 @@ def _tried(action: Callable[..., None], *arguments: Any) -> bool:
 def _show_question(review: Review, number: int, place: str) -> None:
     row = review.rows[number]
     told = (row.raw.document_id, row.raw.source, row.raw.date, "reviewed before" if row.raw.reviewed else "")
+    out().print()
     out().rule(Text(", ".join([place, row.raw.question_id, *filter(None, told)])), align="left", style="dim")
     out().print(Text(_seen(row.raw.text), style="bold"))
     if old := row.record.get("reworded_from"):
         out().print(Text(f"first worded: {_seen(str(old))}", style="dim"))
     if not row.raw.evidence and not row.raw.regions:
-        out().print(Text("no evidence: the documents must not answer it. The texts that come nearest:", style="cyan"))
+        out().print(Text("no evidence: no document may answer it; the texts that come nearest are", style="cyan"))
     for excerpt in review.excerpts(number):
         text = _excerpt(excerpt)
         out().print(Padding(text, (1, 0, 0, 4)) if out().is_terminal else Text("\n") + text)

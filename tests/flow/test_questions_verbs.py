@@ -251,7 +251,7 @@ def test_review_shows_each_question_with_its_evidence_in_its_document_and_saves_
     assert "1 of 3" in ran.err
     assert "The chainsaw is locked away and >>>only Marta keeps the key<<<. Blunt shears" in ran.err
     assert "100% of its content words stand in its evidence's sentence" in ran.err
-    assert "no evidence: the documents must not answer it" in ran.err
+    assert "no evidence: no document may answer it" in ran.err
     assert "kept: 1, dropped: 1, skipped: 1" in ran.out
     assert "left to review: 1" in ran.out
     assert [(r["question"], r["reviewed"]) for r in rows(file)] == [(MARTA["question"], True), (POOL["question"], False)]
@@ -398,6 +398,22 @@ def test_in_a_terminal_single_keys_do_and_an_interrupt_leaves_what_was_saved(bar
         (MARTA["question"], True),
         ("Wo wohnen die Späten?", False),
     ]
+
+
+def test_what_is_pasted_beyond_a_quote_does_not_count_as_keys(bare: Project, file: Path) -> None:
+    terminal = Terminal(
+        [sys.executable, "-m", "harness", "questions", "review", "new.jsonl", "--corpus", "sections.csv"], bare.root
+    )
+    terminal.wait_for("quit")
+    terminal.type("e")
+    terminal.wait_for("paste another quote")
+    terminal.type("The chainsaw is\nlocked away\n\nkept in a drawer, dropped\n")
+    terminal.wait_for("changed")
+    terminal.wait_for("quit")
+    terminal.type("q")
+    terminal.wait_for("left to review: 3")
+    assert terminal.process.wait(20) == 0
+    assert [(r["evidence"], r["reviewed"]) for r in rows(file)][0] == ("The chainsaw is locked away", False)
 
 
 # generate
