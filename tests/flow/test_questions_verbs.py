@@ -413,7 +413,7 @@ def test_what_is_pasted_beyond_a_quote_does_not_count_as_keys(bare: Project, fil
     terminal.type("q")
     terminal.wait_for("left to review: 3")
     assert terminal.process.wait(20) == 0
-    assert [(r["evidence"], r["reviewed"]) for r in rows(file)][0] == ("The chainsaw is locked away", False)
+    assert next((r["evidence"], r["reviewed"]) for r in rows(file)) == ("The chainsaw is locked away", False)
 
 
 # generate
