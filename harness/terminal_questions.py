@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -105,7 +104,7 @@ def _key() -> str:
     out().print(keys, end=": ")
     if sys.stdin.isatty():
         try:
-            key = click.getchar()
+            key = click.getchar()  # it drops what was typed before, such as the rest of something pasted
         except EOFError:
             key = "q"
         out().print(KEYS.get(key.lower(), ""))
@@ -140,17 +139,7 @@ def _typed(what: str, lines: int | None = None) -> str:
         if not line.strip():
             break
         given.append(line)
-    _forget_the_rest()
     return "".join(given).strip()
-
-
-def _forget_the_rest() -> None:
-    """Drop what was pasted beyond what was asked for: it must not count as keys."""
-    with contextlib.suppress(ImportError, OSError, ValueError):
-        import termios
-
-        if sys.stdin.isatty():
-            termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
 
 def _tried(action: Callable[..., None], *arguments: Any) -> bool:
