@@ -213,7 +213,7 @@ def inspect(chunking: Chunking, question: str, embedder: Embedder, similarity: s
     for rank, (chunk, score) in enumerate(zip(ranked.chunks[:most].tolist(), ranked.scores[:most].tolist(), strict=True), 1):
         span: Span = chunking.span(chunk)
         document = chunking.document_of(chunk)
-        size, sections = int(chunking.size[chunk]), document.section_ids(span)
+        size, sections = int(chunking.stored[chunk]), document.section_ids(span)
         found.append(Passage(rank, score, document.document_id, span.start, span.end, size, sections))
     return tuple(found)
 

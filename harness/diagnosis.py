@@ -34,7 +34,8 @@ class _Sweep:
 
     @cached_property
     def settings(self) -> list[TrialResult]:
-        return distinct(self.results)
+        """The settings to choose from; a baseline has none."""
+        return [t for t in distinct(self.results) if not t.point.baseline]
 
     @cached_property
     def questions(self) -> list[QuestionScore]:

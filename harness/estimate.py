@@ -101,10 +101,10 @@ def _measure(
     point: Point, chunking: Chunking, labelled: Labelled, embedder: Embedder, per_unit: float, speed: float, refuse: bool
 ) -> PointEstimate:
     if embedder.max_tokens is None:
-        tokens, truncated = round(float(chunking.size.sum()) * per_unit), 0.0
+        tokens, truncated = round(float(chunking.stored.sum()) * per_unit), 0.0
     else:
-        read, cut = read_tokens(chunking.texts(), embedder)
-        tokens, truncated = int(read.sum()), len(cut) / len(chunking)
+        read, beyond = read_tokens(chunking.texts(), embedder)
+        tokens, truncated = int(read.sum()), np.count_nonzero(beyond) / len(chunking)
     return PointEstimate(
         point,
         not (truncated and refuse),

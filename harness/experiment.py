@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections import ChainMap
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -51,6 +52,7 @@ class Experiment:
     splitters: Mapping[str, Splitter]  # those that the search uses, with their options
     space: Space
     points: tuple[Point, ...]
+    baselines: tuple[Point, ...]
     scoring: Scoring
     selection: Selection
     threshold_rule: str
@@ -69,11 +71,13 @@ class Experiment:
 
     def unit_of(self, has_model_tokens: bool) -> str:
         """The unit of chunk size, as far as it is known without the embedder."""
-        return self.search.unit or splitters.default_unit(sorted(self.splitters), has_model_tokens)
+        return self.search.unit or splitters.default_unit(
+            sorted(set(self.splitters) - set(splitters.BASELINES)), has_model_tokens
+        )
 
     def chunk(self, corpus: Corpus, point: Point, ruler: Ruler) -> Chunking:
         """The corpus cut at a point. Raises HarnessError when overlap is not below size or nothing is left."""
-        return splitters.chunk(corpus, point, ruler, self.splitters)
+        return splitters.chunk(corpus, point, ruler, ChainMap(dict(self.splitters), splitters.EVERY))
 
     def ruler(self, labelled: Labelled, embedder: Embedder) -> Ruler:
         return Ruler(labelled.corpus, self.unit(embedder), embedder.tokenizer)
@@ -141,13 +145,17 @@ def _resolve(path: Path, places: Places, raw: Mapping[str, Any]) -> Experiment:
     if faults or file is None or options is None:
         raise HarnessError(dict.fromkeys(faults))
     ks = tuple(sorted(set(file.scoring.k)))
-    points = tuple(dict.fromkeys(Point(p.splitter, p.chunk_size, round(p.overlap_ratio, 10)) for p in file.search.points))
+    given = (Point(p.splitter, p.chunk_size, round(p.overlap_ratio, 10), tuple(p.prepend)) for p in file.search.points)
+    points = tuple(dict.fromkeys(given))
     space = _space(file.search, points)
     faults += [
         Fault(places.of("search", "points"), f"{what} of a point is not in the list", f"add it to {axis}")
         for axis, what in space.off_lists(points)
     ]
-    configured = _splitters(file, sorted({*space.splitters, *(p.splitter for p in points)}), places, faults)
+    baselines = tuple(Point(name, 0, 0.0) for name in dict.fromkeys(file.search.baselines))
+    used = sorted({*space.splitters, *(p.splitter for p in (*points, *baselines))})
+    configured = _splitters(file, used, places, faults)
+    space = replace(space, ignored={name: s.ignores for name, s in configured.items() if s.ignores})
     faults += _selection_faults(file, ks, places)
     faults += _beyond_embedder(file, space, places)
     if faults:
@@ -166,6 +174,7 @@ def _resolve(path: Path, places: Places, raw: Mapping[str, Any]) -> Experiment:
         splitters=configured,
         space=space,
         points=points,
+        baselines=baselines,
         scoring=Scoring(file.embedder.get("similarity", "cosine"), ks, file.scoring.char_k),
         selection=file.selection,
         threshold_rule=file.threshold.rule,
@@ -175,7 +184,7 @@ def _resolve(path: Path, places: Places, raw: Mapping[str, Any]) -> Experiment:
 
 def _splitters(file: File, used: list[str], places: Places, faults: list[Fault]) -> dict[str, Splitter]:
     """The splitters that a search uses, with the options of their tables."""
-    found = {name: splitters.SPLITTERS[name] for name in used}
+    found = {name: splitters.EVERY[name] for name in used}
     for name, table in file.splitters.items():
         if name not in splitters.SPLITTERS:
             fix = nearest(name, splitters.SPLITTERS)
@@ -219,11 +228,13 @@ def _space(search: Search, points: tuple[Point, ...]) -> Space:
             splitters=tuple(sorted({p.splitter for p in points})),
             chunk_size=Choices(tuple(sorted({p.chunk_size for p in points}))),
             overlap_ratio=Choices(tuple(sorted({p.overlap_ratio for p in points}))),
+            prepend=tuple(sorted({p.prepend for p in points})),
         )
     return Space(
         splitters=tuple(dict.fromkeys(search.splitter)),
         chunk_size=_axis(search.chunk_size, whole=True),
         overlap_ratio=_axis(search.overlap_ratio, whole=False),
+        prepend=tuple(dict.fromkeys(tuple(parts) for parts in search.prepend)),
     )
 
 
@@ -283,7 +294,13 @@ def _unknown_names(raw: Mapping[str, Any], places: Places) -> list[Fault]:
     look("search", "unit", search.get("unit"), tokenizers.UNITS, "unit")
     named = search.get("splitter", [])
     for splitter in [named] if isinstance(named, str) else named if isinstance(named, list) else []:
-        look("search", "splitter", splitter, splitters.SPLITTERS, "splitter")
+        if splitter in splitters.BASELINES:
+            fix = f'write baselines = ["{splitter}"]: it has no size to search for'
+            faults.append(Fault(places.of("search", "splitter"), f"'{splitter}' is a baseline", fix))
+        else:
+            look("search", "splitter", splitter, splitters.SPLITTERS, "splitter")
+    for name in search.get("baselines", []) if isinstance(search.get("baselines"), list) else []:
+        look("search", "baselines", name, splitters.BASELINES, "baseline")
     points = search.get("points", [])
     for point in points if isinstance(points, list) else []:
         look(

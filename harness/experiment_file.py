@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from harness import metrics
 from harness.errors import Fault, nearest
 from harness.selection import Selection
+from harness.splitters.prepend import PARTS
 
 RESERVED = ("artifacts", "claims", "studies.db")  # what else lies beside the experiments' folders
 MOST_SIZE = 10_000_000  # units in a chunk
@@ -75,6 +76,7 @@ class PointModel(_Section):
     splitter: str
     chunk_size: ChunkSize
     overlap_ratio: float = Field(default=0.0, ge=0, lt=1)
+    prepend: list[Literal["title", "heading"]] = []
 
 
 OneOrMore = Annotated[list[str], Field(min_length=1)]
@@ -93,6 +95,7 @@ class Search(_Section):
     overlap_ratio: RangeModel | list[Annotated[float, Field(ge=0, lt=1)]] = [0.0]
     prepend: list[list[str]] = [[]]
     points: list[PointModel] = []
+    baselines: list[str] = []
     truncation: Literal["warn", "refuse"] = "warn"
     trial_timeout: float = Field(default=3600, gt=0)
 
@@ -103,9 +106,12 @@ class Search(_Section):
 
     @field_validator("prepend")
     @classmethod
-    def _nothing_prepended(cls, value: list[list[str]]) -> list[list[str]]:
-        if value != [[]]:
-            raise ValueError("prepending titles or headings is not available in this version; write [[]] or leave it out")
+    def _known_parts(cls, value: list[list[str]]) -> list[list[str]]:
+        if not value:
+            raise ValueError("the list is empty; [[]] prepends nothing")
+        for part in (p for parts in value for p in parts):
+            if part not in PARTS:
+                raise ValueError(f"unknown part {part!r}; known: {', '.join(PARTS)}")
         return value
 
     @field_validator("chunk_size", "overlap_ratio")

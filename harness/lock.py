@@ -139,7 +139,7 @@ def _freeze(
         study=files.name,
         trial=result.trial,
         because=because,
-        params=result.params,
+        params={**result.params, **_options(experiment, result)},
         metrics=run_metrics(evaluation, "dev"),
         threshold=tuned,
         embedder=identity,
@@ -170,6 +170,12 @@ def _freeze(
     )
 
 
+def _options(experiment: Experiment, result: TrialResult) -> dict[str, Any]:
+    """The splitter's options where they are not the defaults: it cuts the same only with them."""
+    changed = experiment.splitters[result.point.splitter].options.model_dump(exclude_defaults=True, mode="json")
+    return {"options": changed} if changed else {}
+
+
 def file_sha256(path: Path) -> str:
     """SHA-256 of a file's bytes."""
     with path.open("rb") as file:
@@ -179,7 +185,6 @@ def file_sha256(path: Path) -> str:
 def to_toml(made: Lock) -> str:
     """The small file to check in: the number beside the model and scoring function that it was tuned against."""
     tuned, dev = made.threshold, made.threshold.at_threshold
-    p = made.params
     proxy = "a proxy, each dev question's best wrong chunk: no unanswerable one has a score" if tuned.proxy else "dev questions"
     return f"""\
 # The threshold of '{made.experiment}', and the only model and scoring function that it is a number of.
@@ -204,11 +209,7 @@ similarity = {_toml(made.similarity)}
 fingerprint = {_toml(made.scoring_fingerprint)}
 
 [chunking]
-splitter = {_toml(p["splitter"])}
-chunk_size = {p["chunk_size"]}
-overlap = {p["overlap"]}
-overlap_ratio = {p["overlap_ratio"]}
-unit = {_toml(p["unit"])}
+{_chunking_lines(made.params)}
 sha256 = {_toml(made.chunking_sha256)}
 
 [lock]
@@ -224,6 +225,20 @@ code_version = {_toml(made.code_version)}
 created = {_toml(made.created)}
 created_by = {_toml(made.created_by)}
 """
+
+
+def _chunking_lines(params: dict[str, Any]) -> str:
+    """The setting as TOML: what it has of splitter, size, overlap, what is prepended, unit, and the splitter's options."""
+    named = ("splitter", "chunk_size", "overlap", "overlap_ratio", "prepend", "unit", "options")
+    return "\n".join(f"{name} = {_toml_value(params[name])}" for name in named if name in params)
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_toml_value(v)}" for key, v in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml_value, value)) + "]"
+    return _toml(value) if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def _questions_table(made: Lock) -> str:

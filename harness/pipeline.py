@@ -103,16 +103,17 @@ class _Clock:
 class _Index:
     vectors: Any  # one row a chunk
     truncated: IntArray  # chunks that the model would cut
+    tokens_cut: int  # of all chunks, which the model does not read
     tokens_embedded: int
     tokens_full: int
     bytes: int
 
 
 def read_tokens(texts: Sequence[str], embedder: Embedder) -> tuple[IntArray, IntArray]:
-    """Tokens that the model reads of each text, and of which texts it cuts some off (as indices)."""
+    """Tokens of each text that the model reads, and tokens beyond these that it cuts off; both of shape (n,)."""
     counts = embedder.token_counts(texts)
     read = counts if embedder.max_tokens is None else np.minimum(counts, embedder.max_tokens)
-    return read, np.flatnonzero(counts > read)
+    return read, counts - read
 
 
 def _embed(texts: Sequence[str], embedder: Embedder, clock: _Clock) -> _Index:
@@ -125,9 +126,9 @@ def _embed(texts: Sequence[str], embedder: Embedder, clock: _Clock) -> _Index:
         blocks.append(embedder.embed(distinct[at : at + EMBED_BLOCK], "document"))
         clock.check()
     vectors = _stacked(blocks)[rows]
-    read, cut = read_tokens(distinct, embedder)
-    truncated = np.flatnonzero(np.isin(rows, cut))
-    return _Index(vectors, truncated, int(read.sum()), int(read[rows].sum()), _bytes(vectors))
+    read, beyond = read_tokens(distinct, embedder)
+    truncated = np.flatnonzero(beyond[rows])
+    return _Index(vectors, truncated, int(beyond[rows].sum()), int(read.sum()), int(read[rows].sum()), _bytes(vectors))
 
 
 def _stacked(blocks: list[Any]) -> Any:
@@ -153,7 +154,7 @@ def _score(
     clock: _Clock,
 ) -> tuple[list[QuestionScore], FloatArray]:
     compare = ranking.SIMILARITIES[scoring.similarity]
-    reach = {int(c): chunking.start[c] + embedder.reach(chunking.text(int(c))) for c in index.truncated}
+    reach = {int(c): _reach(chunking, int(c), embedder) for c in index.truncated}
     scores, irrelevant = [], [np.zeros(0)]
     for at in range(0, len(questions), QUESTION_BLOCK):
         block = slice(at, at + QUESTION_BLOCK)
@@ -163,6 +164,12 @@ def _score(
             irrelevant.append(_irrelevant(question, chunking, ranked))
         clock.check()
     return scores, np.concatenate(irrelevant)
+
+
+def _reach(chunking: Chunking, chunk: int, embedder: Embedder) -> int:
+    """Offset in its document up to which the model reads a chunk; what is put before the chunk is read first."""
+    prefix = chunking.prefix(chunk)
+    return int(chunking.start[chunk]) + max(0, embedder.reach(prefix + chunking.text(chunk)) - len(prefix))
 
 
 def _score_one(question: Question, chunking: Chunking, ranked: Ranking, reach: dict[int, int], scoring: Scoring) -> QuestionScore:
@@ -203,7 +210,7 @@ def _passage(chunking: Chunking, chunk: int, rank: int, score: float, complete: 
     span = chunking.span(chunk)
     document = chunking.document_of(chunk)
     sections = document.section_ids(span)
-    return Passage(rank, score, document.document_id, span.start, span.end, int(chunking.size[chunk]), sections, complete)
+    return Passage(rank, score, document.document_id, span.start, span.end, int(chunking.stored[chunk]), sections, complete)
 
 
 def _cause(judged: Judgement, chunking: Chunking, reach: dict[int, int]) -> Cause | None:
@@ -252,11 +259,25 @@ def _aggregate(chunking: Chunking, scores: Sequence[QuestionScore], index: _Inde
         **found,
         "index_ratio": chunking.index_ratio,
         "chunks": float(len(chunking)),
-        "mean_chunk_size": float(chunking.size.mean()),
+        **_sizes(chunking),
         "truncated_share": len(index.truncated) / len(chunking),
+        "truncated_tokens": float(index.tokens_cut),
         "tokens_embedded": float(index.tokens_embedded),
         "index_bytes": float(index.bytes),
     }
+
+
+def _sizes(chunking: Chunking) -> dict[str, float]:
+    """The sizes that were achieved, in units: a chunk size of 250 of one splitter averages 160 of another."""
+    size, target = chunking.size, chunking.target
+    low, middle, high = np.quantile(size, [0.05, 0.5, 0.95]).tolist()
+    found = {"mean_chunk_size": float(size.mean()), "chunk_size_p05": low, "chunk_size_p50": middle, "chunk_size_p95": high}
+    found["chunk_size_max"] = float(size.max())
+    if target:  # a baseline has no size to be above or below
+        found |= {"oversize_share": float((size > target).mean()), "undersize_share": float((2 * size < target).mean())}
+    if chunking.shared is not None:
+        found["mean_overlap"] = float(chunking.shared.mean())
+    return found
 
 
 def run_metrics(evaluation: Evaluation, split: str) -> dict[str, float]:

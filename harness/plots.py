@@ -56,7 +56,14 @@ def hits_by_size(settings: Sequence[TrialResult]) -> Figure:
 
     figure, axes = _figure()
     name = settings[0].hit_name
-    splitters = sorted({r.point.splitter for r in settings})
+    splitters = sorted({r.point.splitter for r in settings if not r.point.baseline})
+    for r in settings:
+        if r.point.baseline:  # it has no size, only hits
+            axes.axhline(_rate(r, 1), color=FIRST, linewidth=1, linestyle=":")
+            axes.annotate(
+                f"{r.point}, {name}@1", (1, _rate(r, 1)), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8
+            )
+    settings = [r for r in settings if not r.point.baseline]
     marker = {s: MARKERS[i % len(MARKERS)] for i, s in enumerate(splitters)}
     for r in settings:
         x = r.point.chunk_size

@@ -9,7 +9,7 @@ import hashlib
 import json
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -202,8 +202,20 @@ class Point:
     """One setting of the search space; its order is the canonical one that settles full ties."""
 
     splitter: str
-    chunk_size: int
+    chunk_size: int  # units; 0: a baseline, which has neither size nor overlap
     overlap_ratio: float
+    prepend: tuple[str, ...] = ()  # what is embedded before each chunk: title, heading
+
+    @classmethod
+    def of(cls, params: Mapping[str, Any]) -> Point:
+        """The point of such parameters as `as_params` gives."""
+        ratio, prepend = round(float(params.get("overlap_ratio", 0)), 10), str(params.get("prepend", ""))
+        return cls(params["splitter"], int(params.get("chunk_size", 0)), ratio, tuple(prepend.split("+")) if prepend else ())
+
+    @property
+    def baseline(self) -> bool:
+        """Whether it has no size: whole documents or sections, to compare with."""
+        return self.chunk_size == 0
 
     @property
     def overlap(self) -> int:
@@ -212,14 +224,16 @@ class Point:
 
     @property
     def feasible(self) -> bool:
-        return self.overlap < self.chunk_size
+        return self.baseline or self.overlap < self.chunk_size
 
     def __str__(self) -> str:
-        return f"{self.splitter} {self.chunk_size}/{self.overlap}"
+        sized = self.splitter if self.baseline else f"{self.splitter} {self.chunk_size}/{self.overlap}"
+        return f"{sized} +{'+'.join(self.prepend)}" if self.prepend else sized
 
     def as_params(self) -> dict[str, Any]:
-        """What Optuna stores and MLflow logs, short of the unit."""
-        return {"splitter": self.splitter, "chunk_size": self.chunk_size, "overlap_ratio": self.overlap_ratio}
+        """What Optuna stores and MLflow logs, short of the unit; what a point does not have is left out."""
+        sized = {} if self.baseline else {"chunk_size": self.chunk_size, "overlap_ratio": self.overlap_ratio}
+        return {"splitter": self.splitter, **sized, **({"prepend": "+".join(self.prepend)} if self.prepend else {})}
 
 
 @dataclass(frozen=True)
@@ -232,6 +246,10 @@ class Chunking:
     end: IntArray  # characters, exclusive
     size: IntArray  # units
     source_units: int  # units in the whole corpus
+    target: int = 0  # units that a chunk was to have at most; 0: no such size
+    shared: IntArray | None = None  # units that a chunk shares with the one before it in its document
+    prefixes: tuple[str, ...] = ()  # what is embedded before each chunk; none at all when empty
+    prefix_size: IntArray | None = None  # units of the prefixes
 
     def __len__(self) -> int:
         return len(self.start)
@@ -241,12 +259,17 @@ class Chunking:
         """Digest of all spans with their documents' ids."""
         ids = [d.document_id for d in self.corpus.documents]
         rows = [[ids[d], s, e] for d, s, e in zip(self.document.tolist(), self.start.tolist(), self.end.tolist(), strict=True)]
-        return sha256_json(rows)
+        return sha256_json([rows, list(self.prefixes)]) if self.prefixes else sha256_json(rows)
+
+    @property
+    def stored(self) -> IntArray:
+        """Units of each chunk as it is stored and embedded, what is put before it included."""
+        return self.size if self.prefix_size is None else self.size + self.prefix_size
 
     @property
     def index_ratio(self) -> float:
         """Units stored per unit in the source."""
-        return float(self.size.sum()) / self.source_units
+        return float(self.stored.sum()) / self.source_units
 
     def span(self, chunk: int) -> Span:
         return Span(int(self.start[chunk]), int(self.end[chunk]))
@@ -257,9 +280,13 @@ class Chunking:
     def text(self, chunk: int) -> str:
         return self.document_of(chunk).text[int(self.start[chunk]) : int(self.end[chunk])]
 
+    def prefix(self, chunk: int) -> str:
+        """What is embedded before a chunk's text."""
+        return self.prefixes[chunk] if self.prefixes else ""
+
     def texts(self) -> list[str]:
-        """The text of every chunk, in order."""
-        return [self.text(c) for c in range(len(self))]
+        """The text of every chunk as it is embedded, in order."""
+        return [self.prefix(c) + self.text(c) for c in range(len(self))]
 
     def section_ids(self, chunk: int) -> tuple[str, ...]:
         return self.document_of(chunk).section_ids(self.span(chunk))
@@ -404,7 +431,8 @@ class TrialResult:
     @property
     def params(self) -> dict[str, Any]:
         """The setting as runs and locks record it."""
-        return {**self.point.as_params(), "overlap": self.point.overlap, "unit": self.unit}
+        overlap = {} if self.point.baseline else {"overlap": self.point.overlap}
+        return {**self.point.as_params(), **overlap, "unit": self.unit}
 
     @property
     def answerable(self) -> int:
@@ -470,7 +498,7 @@ class Lock:
     @property
     def point(self) -> Point:
         """The locked setting."""
-        return Point(self.params["splitter"], self.params["chunk_size"], self.params["overlap_ratio"])
+        return Point.of(self.params)
 
     @property
     def generation(self) -> int:

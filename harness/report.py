@@ -91,7 +91,8 @@ def render(facts: Facts, drawn: Sequence[Plot], per_question: bool = True, texts
 def _plots(facts: Facts) -> list[Plot]:
     settings, name = facts.settings, facts.shown.hit_name
     leading = f"the {min(len(settings), plots.LEADING)} leading settings"
-    best = f"The first, {settings[0].point}, has {name}@1 {_hit(settings[0], 1)} and {name}@3 {_hit(settings[0], 3)}."
+    leader = facts.selected.leader
+    best = f"The leader, {leader.point}, has {name}@1 {_hit(leader, 1)} and {name}@3 {_hit(leader, 3)}."
     low, high = (f(r.metrics["index_ratio"] for r in settings[: plots.LEADING]) for f in (min, max))
     drawn = [
         Plot(

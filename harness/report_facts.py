@@ -74,7 +74,8 @@ class Facts:
     def level(self) -> list[TrialResult]:
         """Settings with as many hits at 1 and at 3 as the leader, leader included."""
         leader = self.selected.leader
-        return [r for r in self.settings if (r.hits(1), r.hits(3)) == (leader.hits(1), leader.hits(3))]
+        open_to_choice = selection.contenders(self.settings, self.experiment.selection)
+        return [r for r in open_to_choice if (r.hits(1), r.hits(3)) == (leader.hits(1), leader.hits(3))]
 
     @property
     def failed(self) -> list[TrialResult]:

@@ -124,6 +124,8 @@ def _notes(facts: Facts, r: TrialResult) -> tuple[str, ...]:
         notes.append("locked")
     if r.trial in facts.selected.tied and len(facts.selected.tied) > 1:
         notes.append("tied for first")
+    if r.point.baseline:
+        notes.append("baseline")
     if r.reused_from is not None:
         notes.append(f"same chunks as trial {r.reused_from}")
     return tuple(notes)

@@ -22,6 +22,7 @@ class Selection(BaseModel):
     margin: int = Field(default=1, ge=0)
     target: float | None = None
     max_context_at_3: float | None = Field(default=None, gt=0)
+    allow_baselines: bool = False
 
     @model_validator(mode="after")
     def _target(self) -> Selection:
@@ -102,23 +103,27 @@ def distinct(results: Sequence[TrialResult]) -> list[TrialResult]:
     return list({t.point: t for t in sorted(results, key=lambda t: -t.trial) if t.complete}.values())
 
 
+def contenders(results: Sequence[TrialResult], rule: Selection) -> list[TrialResult]:
+    """The distinct complete trials that may be chosen: baselines only where the rule allows them."""
+    return [t for t in distinct(results) if rule.allow_baselines or not t.point.baseline]
+
+
 def select(results: Sequence[TrialResult], rule: Selection) -> Selected:
     """Raises HarnessError when no trial is complete or none meets the constraint.
 
     Full ties of the key go to the smaller point in canonical order, and are reported as ties.
     """
     complete = [t for t in results if t.complete]
-    if not complete:
+    open_to_choice = contenders(complete, rule)
+    if not open_to_choice:
         errors = "; ".join(dict.fromkeys((t.error or "").partition("\n")[0] for t in results)) or "none was run"
         raise HarnessError(Fault("sweep", f"no trial is complete ({errors[:500]})", "mend the cause and run the sweep again"))
-    if all(key_values(t, rule.key[:1])[0] == float("-inf") for t in complete):
+    if all(key_values(t, rule.key[:1])[0] == float("-inf") for t in open_to_choice):
         what = f"'{rule.key[0]}' is undefined for every complete trial: no question has what it measures"
         regions = complete[0].hit_name != "hit"
         fix = 'write key = ["document_hit_at_1", "document_hit_at_3", "-index_ratio"]' if regions else "put another metric first"
         raise HarnessError(Fault("[selection] key", what, fix))
-    allowed = [
-        t for t in distinct(complete) if rule.max_context_at_3 is None or t.metrics["context_at_3"] <= rule.max_context_at_3
-    ]
+    allowed = [t for t in open_to_choice if rule.max_context_at_3 is None or t.metrics["context_at_3"] <= rule.max_context_at_3]
     if not allowed:
         what = f"no trial has context_at_3 <= {rule.max_context_at_3:g}"
         raise HarnessError(Fault("[selection] max_context_at_3", what, "raise it or add smaller chunk sizes"))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -77,11 +77,26 @@ class Space:
     splitters: tuple[str, ...]
     chunk_size: Axis
     overlap_ratio: Axis
+    prepend: tuple[tuple[str, ...], ...] = ((),)
+    ignored: Mapping[str, frozenset[str]] = field(default_factory=dict)  # axes that change nothing, by splitter
+
+    def canonical(self, point: Point) -> Point:
+        """The one point that stands for all which its splitter can't tell apart."""
+        ignored = self.ignored.get(point.splitter, frozenset())
+        size = self.chunk_size.sample(1)[0] if "chunk_size" in ignored else point.chunk_size
+        ratio = self.overlap_ratio.sample(1)[0] if "overlap_ratio" in ignored else point.overlap_ratio
+        return replace(point, chunk_size=int(size), overlap_ratio=float(ratio))
 
     def count(self) -> int | None:
         """How many points it has; None when an axis is continuous."""
         sizes, ratios = self.chunk_size.count(), self.overlap_ratio.count()
-        return None if sizes is None or ratios is None else len(self.splitters) * sizes * ratios
+        if sizes is None or ratios is None:
+            return None
+        by_splitter = (self._heeded(s, "chunk_size", sizes) * self._heeded(s, "overlap_ratio", ratios) for s in self.splitters)
+        return sum(by_splitter) * len(self.prepend)
+
+    def _heeded(self, splitter: str, axis: str, count: int) -> int:
+        return 1 if axis in self.ignored.get(splitter, ()) else count
 
     def points(self) -> tuple[Point, ...]:
         """Every point in canonical order. Raises ValueError when an axis is continuous or they are above MOST_POINTS."""
@@ -89,13 +104,14 @@ class Space:
         count = self.count()
         if count is None or count > MOST_POINTS:
             raise ValueError(f"{count or 'endlessly many'} points can't be listed")
-        return tuple(sorted(Point(*p) for p in product(self.splitters, sizes.grid() or (), ratios.grid() or ())))
+        every = product(self.splitters, sizes.grid() or (), ratios.grid() or (), self.prepend)
+        return tuple(sorted({self.canonical(Point(*p)) for p in every}))
 
     def sample(self, most_per_axis: int) -> Iterator[Point]:
         """A lattice over the space, at most so many values an axis."""
-        for splitter in self.splitters:
-            for size, ratio in product(self.chunk_size.sample(most_per_axis), self.overlap_ratio.sample(most_per_axis)):
-                yield Point(splitter, size, ratio)
+        sizes, ratios = self.chunk_size.sample(most_per_axis), self.overlap_ratio.sample(most_per_axis)
+        every = product(self.splitters, sizes, ratios, self.prepend)
+        yield from dict.fromkeys(self.canonical(Point(*p)) for p in every)
 
     def off_lists(self, points: Iterable[Point]) -> list[tuple[str, str]]:
         """Values of points that an axis given as a list lacks, as (axis, value in words)."""
@@ -105,6 +121,7 @@ class Space:
                 ("splitter", self.splitters, point.splitter),
                 ("chunk_size", getattr(self.chunk_size, "values", None), point.chunk_size),
                 ("overlap_ratio", getattr(self.overlap_ratio, "values", None), point.overlap_ratio),
+                ("prepend", self.prepend, point.prepend),
             ):
                 if values is not None and value not in values:
                     lacks.append((axis, f"{axis} {value}"))
@@ -116,6 +133,7 @@ class Space:
             "splitter": list(self.splitters),
             "chunk_size": _axis_json(self.chunk_size),
             "overlap_ratio": _axis_json(self.overlap_ratio),
+            **({"prepend": [list(p) for p in self.prepend]} if self.prepend != ((),) else {}),
         }
 
 

@@ -34,9 +34,10 @@ class Suggestions:
         self.search = experiment.search
         self.only_points = experiment.search.sampler == "points"
         self.space = experiment.space
+        self.baselines = experiment.baselines
         self.first = experiment.points
         self.whole = self._whole(total)
-        self.total = min(total, len(self.whole)) if self.whole is not None else total
+        self.total = (min(total, len(self.whole)) if self.whole is not None else total) + len(self.baselines)
         # Points may be added to a study, and Optuna refuses a parameter whose choices change: they go as an attribute.
         self.distributions = {} if self.only_points else _distributions(self.space)
         self.study = _open_study(name, storage)
@@ -62,7 +63,7 @@ class Suggestions:
 
     def ask(self, results: dict[int, TrialResult]) -> Iterator[tuple[int, Point]]:
         """Trial numbers and points until the budget is spent; `results` grows meanwhile."""
-        planned = deque(self.whole if self.whole is not None else self.first)
+        planned = deque((*self.baselines, *(self.whole if self.whole is not None else self.first)))
         while len(results) < self.total:
             tried = {r.point for r in results.values()}
             while planned and planned[0] in tried:
@@ -75,10 +76,11 @@ class Suggestions:
             yield self._ask()
 
     def _enqueue(self, point: Point) -> None:
-        if self.only_points:
+        if self.only_points or point.baseline:
             self.study.enqueue_trial({}, user_attrs={"point": point.as_params()})
         else:
-            self.study.enqueue_trial(point.as_params())
+            unprepended = {"prepend": ""} if "prepend" in self.distributions else {}
+            self.study.enqueue_trial({**unprepended, **point.as_params()})
 
     def _ask(self) -> tuple[int, Point]:
         # A sampler of its own for every trial: a resumed sweep suggests what an uninterrupted one would have.
@@ -89,11 +91,13 @@ class Suggestions:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a point may lie beside the ranges' steps
             trial = self.study.ask(self.distributions)
-        return trial.number, _point(trial.user_attrs["point"] if self.only_points else trial.params)
+        if "point" in trial.user_attrs:
+            return trial.number, Point.of(trial.user_attrs["point"])
+        return trial.number, self.space.canonical(Point.of(trial.params))
 
     def tell(self, result: TrialResult, objective: Callable[[TrialResult], float]) -> None:
         state = self.optuna.trial.TrialState
-        if result.complete:
+        if result.complete and not result.point.baseline:  # a sampler has nothing to learn from one without a size
             self.study.tell(result.trial, objective(result))
         else:
             self.study.tell(result.trial, state=state.FAIL)
@@ -125,13 +129,9 @@ class Suggestions:
         running = self.study.get_trials(deepcopy=False, states=(state.RUNNING,))
         for trial in running:
             self.study.tell(trial.number, state=state.FAIL)
-            if self.whole is None and trial.params.keys() == self.distributions.keys():
+            if self.whole is None and "point" not in trial.user_attrs and trial.params.keys() == self.distributions.keys():
                 self.study.enqueue_trial(trial.params)
         return len(running)
-
-
-def _point(params: dict[str, Any]) -> Point:
-    return Point(params["splitter"], int(params["chunk_size"]), round(float(params["overlap_ratio"]), 10))
 
 
 def _require_grid(count: int | None) -> None:
@@ -150,6 +150,7 @@ def _distributions(space: Space) -> dict[str, Any]:
         "splitter": CategoricalDistribution(list(space.splitters)),
         "chunk_size": _distribution(space.chunk_size, whole=True),
         "overlap_ratio": _distribution(space.overlap_ratio, whole=False),
+        **({"prepend": CategoricalDistribution(["+".join(p) for p in space.prepend])} if space.prepend != ((),) else {}),
     }
 
 

@@ -8,6 +8,7 @@ import traceback
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+import numpy as np
 from filelock import FileLock, Timeout
 
 from harness import selection
@@ -242,7 +243,8 @@ class _Sweep:
         self.results[number] = result
         self.suggestions.tell(result, self._objective)
         self._log_missing()
-        best = selection.ordered(list(self.results.values()), self.experiment.selection.key)
+        rule = self.experiment.selection
+        best = selection.ordered(selection.contenders(list(self.results.values()), rule), rule.key)
         self.watcher.trial(result, best[0] if best else None)
 
     def _measure(self, number: int, point: Point) -> TrialResult:
@@ -267,9 +269,9 @@ class _Sweep:
 
     def _refuse_truncation(self, point: Point, chunking: Chunking) -> None:
         if self.experiment.search.truncation == "refuse":
-            _, cut = read_tokens(chunking.texts(), self.embedder)
-            if len(cut):
-                what = f"infeasible: the model would cut {len(cut)} of {len(chunking)} chunks"
+            _, beyond = read_tokens(chunking.texts(), self.embedder)
+            if cut := np.count_nonzero(beyond):
+                what = f"infeasible: the model would cut {cut} of {len(chunking)} chunks"
                 raise HarnessError(Fault(str(point), what, 'use smaller chunks, or truncation = "warn"'))
 
     def _objective(self, result: TrialResult) -> float:

@@ -185,7 +185,7 @@ def show_sweep(outcome: SweepOutcome, experiment: Experiment) -> None:
     table = _table("trial", "setting", f"{name}@1", f"{name}@3", "MRR", "ceiling", "index", "ctx@3", "trunc.")
     for r in [*trials[:TOP], *([chosen] if chosen.trial not in {t.trial for t in trials[:TOP]} else [])]:
         mark = "*" if r.trial == chosen.trial else "=" if r.trial in outcome.selected.tied else ""
-        table.add_row(f"{mark}{r.trial}", str(r.point), *_trial_cells(r))
+        table.add_row(f"{mark}{r.trial}", f"{r.point}{' (baseline)' if r.point.baseline else ''}", *_trial_cells(r))
     out().print(table)
     answerable = trials[0].answerable
     out().print(
@@ -241,8 +241,8 @@ def _show_link(command: str | None, url: str) -> None:
 
 def show_lock(locked: Locked) -> None:
     made, tuned = locked.lock, locked.lock.threshold
-    verb, p = "locked before" if locked.existed else "locked", made.params
-    out().print(f"{verb}: trial {made.trial}, {p['splitter']} {p['chunk_size']}/{p['overlap']} as {made.lock_id}")
+    verb = "locked before" if locked.existed else "locked"
+    out().print(f"{verb}: trial {made.trial}, {made.point} as {made.lock_id}")
     if made.because:
         out().print(Text(f"chosen by hand because: {made.because}"))
     out().print(Text(f"threshold {tuned.value} (rule {tuned.rule}; {tuned.how})"))

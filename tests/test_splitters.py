@@ -12,7 +12,7 @@ from making import awkward_text, law, one
 
 from harness.errors import HarnessError
 from harness.records import Corpus, Document, Point
-from harness.splitters import SPLITTERS, chunk, default_unit, resolve
+from harness.splitters import EVERY, SPLITTERS, chunk, default_unit, resolve
 from harness.tokenizers import MODEL_TOKENS, Ruler
 from harness.tokenizers.words import words
 
@@ -219,7 +219,7 @@ def test_a_corpus_of_white_space_is_refused():
 
 def test_an_unknown_splitter_lists_those_that_there_are():
     with pytest.raises(
-        HarnessError, match=rf"unknown splitter 'token'; did you mean 'tokens'\? Known: {', '.join(sorted(SPLITTERS))}"
+        HarnessError, match=rf"unknown splitter 'token'; did you mean 'tokens'\? Known: {', '.join(sorted(EVERY))}"
     ):
         resolve("token", "here")
 

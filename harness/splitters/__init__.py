@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping
 
 import numpy as np
 
 from harness.errors import Fault, HarnessError, nearest
-from harness.records import Chunking, Corpus, Point
+from harness.records import Chunking, Corpus, Document, IntArray, Point
 from harness.splitters.base import Splitter
+from harness.splitters.baselines import WholeDocument, WholeSection
+from harness.splitters.prepend import prefix
 from harness.splitters.windows import Windows
 from harness.tokenizers import MODEL_TOKENS, Ruler
 
@@ -19,12 +22,15 @@ SPLITTERS: dict[str, Splitter] = {
     "tokens": Windows("tokens", atoms="tokens"),
 }
 
+BASELINES: dict[str, Splitter] = {"whole-document": WholeDocument(), "whole-section": WholeSection()}
+EVERY: ChainMap[str, Splitter] = ChainMap(SPLITTERS, BASELINES)
+
 
 def resolve(name: str, where: str) -> Splitter:
     """The splitter that a user named, with its default options."""
-    if name not in SPLITTERS:
-        raise HarnessError(Fault(where, f"unknown splitter '{name}'", nearest(name, SPLITTERS)))
-    return SPLITTERS[name]
+    if name not in EVERY:
+        raise HarnessError(Fault(where, f"unknown splitter '{name}'", nearest(name, EVERY)))
+    return EVERY[name]
 
 
 def default_unit(splitters: list[str], has_model_tokens: bool) -> str:
@@ -34,22 +40,34 @@ def default_unit(splitters: list[str], has_model_tokens: bool) -> str:
     return "words"
 
 
-def chunk(corpus: Corpus, point: Point, ruler: Ruler, splitters: Mapping[str, Splitter] = SPLITTERS) -> Chunking:
+def chunk(corpus: Corpus, point: Point, ruler: Ruler, splitters: Mapping[str, Splitter] = EVERY) -> Chunking:
     """Cut a corpus at one point of the space. Raises HarnessError when overlap is not below size or nothing is left."""
     if not point.feasible:
         fix = "lower overlap_ratio"
         raise HarnessError(Fault(str(point), f"overlap {point.overlap} is not below chunk size {point.chunk_size}", fix))
     splitter = splitters[point.splitter]
     spans = [splitter.split(d, point.chunk_size, point.overlap, ruler) for d in corpus.documents]
-    sizes = [ruler.sizes(d, s) for d, s in zip(corpus.documents, spans, strict=True)]
     together = np.concatenate(spans)
     if not len(together) or not ruler.source_units:
         raise HarnessError(Fault("corpus", "no document has any text to cut", "add documents with text"))
+    cut = list(zip(corpus.documents, spans, strict=True))
+    prefixes = tuple(prefix(d, start, point.prepend) for d, s in cut for start in s[:, 0].tolist()) if point.prepend else ()
     return Chunking(
         corpus=corpus,
         document=np.repeat(np.arange(len(spans)), [len(s) for s in spans]),
         start=together[:, 0],
         end=together[:, 1],
-        size=np.concatenate(sizes),
+        size=np.concatenate([ruler.sizes(d, s) for d, s in cut]),
         source_units=ruler.source_units,
+        target=point.chunk_size,
+        shared=np.concatenate([_shared(d, s, ruler) for d, s in cut]),
+        prefixes=prefixes,
+        prefix_size=np.array([ruler.count(p) for p in prefixes], dtype=np.int64) if prefixes else None,
     )
+
+
+def _shared(document: Document, spans: IntArray, ruler: Ruler) -> IntArray:
+    """Units that each chunk shares with the one before it, shape (n,)."""
+    between = np.column_stack([spans[1:, 0], np.maximum(spans[1:, 0], spans[:-1, 1])])
+    found = np.where(between[:, 1] > between[:, 0], ruler.sizes(document, between), 0)
+    return np.concatenate([np.zeros(min(len(spans), 1), dtype=np.int64), found])

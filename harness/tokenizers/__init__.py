@@ -92,6 +92,10 @@ class Ruler:
     def units(self, document: Document) -> IntArray:
         return self.offsets(self.unit, document)
 
+    def count(self, text: str) -> int:
+        """Units of a text that is no part of a document."""
+        return len(self._loaded[self.unit](text))
+
     def sizes(self, document: Document, spans: IntArray) -> IntArray:
         """Units that each span of a document touches; spans has shape (n, 2)."""
         return count_touched(self.units(document), spans)

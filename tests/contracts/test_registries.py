@@ -217,7 +217,7 @@ class NoKeys(BaseModel):
 def test_a_new_entry_is_accepted_in_a_file_and_listed_in_the_message_for_a_wrong_name(
     monkeypatch, tmp_path, registry, section, key
 ):
-    kind = SimpleNamespace(Options=NoKeys, similarities=("cosine",), has_tokenizer=False)
+    kind = SimpleNamespace(Options=NoKeys, similarities=("cosine",), has_tokenizer=False, ignores=frozenset())
     monkeypatch.setitem(registry, "newcomer", kind)
     monkeypatch.setattr(EMBEDDERS["tfidf"], "similarities", ("cosine", "newcomer"))
     with pytest.raises(HarnessError) as caught:

@@ -1,0 +1,91 @@
+"""Baselines and what is prepended, through a whole sweep: measured, shown, and kept apart from the choice."""
+
+from __future__ import annotations
+
+import pytest
+from flow_project import GRID, TPE, Project
+
+BASELINES = ["whole-document", "whole-section"]
+
+
+@pytest.mark.parametrize("search", [GRID, TPE], ids=["grid", "tpe"])
+def test_baselines_are_measured_on_top_and_are_not_picked_although_they_always_hold_the_answer(project: Project, search):
+    project.configure(search={**search, "baselines": BASELINES})
+    swept = project.ok("sweep")
+    assert swept["trials"]["complete"] == search["trials"] + len(BASELINES)
+    assert swept["chosen"]["params"]["splitter"] == swept["leader"]["params"]["splitter"] == "words"
+
+    runs = {r.data.params["splitter"]: r for r in project.runs("trial") if r.data.params["splitter"] in BASELINES}
+    assert set(runs) == set(BASELINES)
+    for run in runs.values():
+        assert run.data.metrics["index_ratio"] == 1.0
+        assert run.data.metrics["dev/ceiling"] >= max(
+            r.data.metrics["dev/ceiling"] for r in project.runs("trial") if r.data.params["splitter"] == "words"
+        )
+        assert not {"chunk_size", "overlap", "overlap_ratio"} & set(run.data.params), "what it has not is no parameter"
+        assert "oversize_share" not in run.data.metrics
+
+    again = project.ok("sweep")
+    assert again["trials"] == swept["trials"], "a baseline is not measured twice"
+    project.ok("lock")
+    assert "baseline" in (project.ok("report")["path"] and (project.state / "small" / "report" / "index.html").read_text("utf-8"))
+
+
+def test_a_baseline_may_be_chosen_where_that_is_allowed_and_goes_through_lock_holdout_and_audit(project: Project):
+    project.configure(search={**GRID, "baselines": ["whole-section"]}, selection={"allow_baselines": True})
+    swept = project.ok("sweep")
+    (baseline,) = [r for r in project.runs("trial") if r.data.params["splitter"] == "whole-section"]
+    number = baseline.data.tags["harness.trial"]
+    project.ok("lock", "--trial", number, "--because", "sections are what we show")
+    assert 'splitter = "whole-section"\nunit' in (project.root / "exp.lock.toml").read_text("utf-8")
+    project.ok("holdout")
+    assert project.ok("audit")["findings"] == []
+    assert swept["trials"]["failed"] == 0
+
+
+def test_a_baseline_among_the_splitters_is_told_where_it_belongs(bare: Project):
+    bare.configure(search={**GRID, "splitter": ["words", "whole-document"]})
+    (error,) = bare.refused("check", code=2)["errors"]
+    assert error["what"] == "'whole-document' is a baseline"
+    assert 'baselines = ["whole-document"]' in error["fix"]
+
+
+@pytest.mark.parametrize("search", [GRID, TPE], ids=["grid", "tpe"])
+def test_what_is_prepended_is_searched_embedded_and_paid_for(project: Project, search):
+    project.configure(search={**search, "trials": 8, "prepend": [[], ["heading"]]})
+    swept = project.ok("sweep")
+    assert swept["trials"]["complete"] == 8
+    runs = project.runs("trial")
+    prepended = [r for r in runs if r.data.params.get("prepend") == "heading"]
+    plain = [r for r in runs if "prepend" not in r.data.params]
+    assert prepended and plain
+    same = {(r.data.params["chunk_size"], r.data.params["overlap"]): r for r in plain}
+    pairs = [(p, same[key]) for p in prepended if (key := (p.data.params["chunk_size"], p.data.params["overlap"])) in same]
+    assert search is TPE or len(pairs) == 4
+    for with_heading, without in pairs:
+        assert with_heading.data.metrics["index_ratio"] > without.data.metrics["index_ratio"]
+        assert with_heading.data.metrics["dev/ceiling"] == without.data.metrics["dev/ceiling"], "it can't hold evidence"
+    assert project.ok("sweep")["trials"] == swept["trials"]
+
+
+def test_a_locked_prefix_is_part_of_the_lock_and_of_its_chunking(project: Project):
+    project.configure(search={**GRID, "prepend": [["heading"]]})
+    project.ok("sweep")
+    assert project.ok("lock")["params"]["prepend"] == "heading"
+    assert 'prepend = "heading"' in (project.root / "exp.lock.toml").read_text("utf-8")
+    project.ok("holdout")
+    assert project.ok("audit")["findings"] == []
+
+
+def test_another_way_to_prepend_is_another_study(project: Project):
+    project.ok("sweep")
+    project.configure(search={**GRID, "prepend": [[], ["heading"]]})
+    assert "search space prepend" in project.refused("sweep")["errors"][0]["what"]
+
+
+def test_the_sizes_that_were_achieved_are_logged(swept: Project):
+    for run in swept.runs("trial"):
+        m, size = run.data.metrics, int(run.data.params["chunk_size"])
+        assert m["chunk_size_p05"] <= m["chunk_size_p50"] <= m["chunk_size_p95"] <= m["chunk_size_max"] <= size
+        assert m["oversize_share"] == 0.0 <= m["undersize_share"] < 1.0
+        assert (m["mean_overlap"] > 0) == (run.data.params["overlap"] != "0")
