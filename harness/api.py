@@ -81,11 +81,10 @@ class LoadedExperiment:
         from harness.label_advice import advise, opened_here
 
         embedders.EMBEDDERS[self.experiment.embedder_type].find(self.experiment.embedder_options)
-        labelled = self.experiment.read_labels()
+        labelled, doubts = formats.load_with_doubts(self.experiment.source)
         opened = opened_here(self.experiment, labelled)
         advice = advise(self.experiment, labelled)
-        warnings = (*formats.doubts(self.experiment.source, labelled.corpus), *advice.warnings)
-        return Checked(labelled, (*labelled.faults, *opened), warnings, advice.lengths)
+        return Checked(labelled, (*labelled.faults, *opened), (*doubts, *advice.warnings), advice.lengths)
 
     def split(self, holdout: float | None = None, seed: int | None = None, out: Path | None = None) -> Written:
         """Write down which of the questions without a split are dev and which holdout."""

@@ -60,11 +60,18 @@ def fold(text: str) -> Folded:
     done = 0
     for match in SPECIAL.finditer(text):
         pieces.plain(text[done : match.start()].lower(), done)
-        for start, end in characters(match[0]).tolist():
+        for start, end in _characters(match[0]):
             pieces.whole(folded_character(match[0][start:end]), match.start() + start, match.start() + end)
         done = match.end()
     pieces.plain(text[done:].lower(), done)
     return Folded("".join(pieces.texts), tuple(pieces.at), tuple(pieces.starts), tuple(pieces.ends), tuple(pieces.are_plain))
+
+
+def _characters(text: str) -> list[tuple[int, int]]:
+    """The characters that a reader sees; of ASCII, which has no marks to combine, without asking ICU."""
+    if text.isascii():
+        return [(i, i + 1) for i in range(len(text))]  # of CR LF both fold to one blank
+    return [(start, end) for start, end in characters(text).tolist()]
 
 
 def folded_character(character: str) -> str:

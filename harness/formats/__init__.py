@@ -121,7 +121,18 @@ class Labelled:
 def load(source: DataSource) -> Labelled:
     """Read a corpus and its questions. Raises HarnessError for what can't be read; label faults are returned."""
     corpus = source.read_corpus()
-    labelling = source.read_labels(corpus)
+    return _sealed(source, Subject(source.read_labels(corpus), corpus))
+
+
+def load_with_doubts(source: DataSource) -> tuple[Labelled, tuple[Fault, ...]]:
+    """The same with all that is doubtful about the labels, in the light of both splits."""
+    corpus = source.read_corpus()
+    subject = Subject(source.read_labels(corpus), corpus)
+    return _sealed(source, subject), label_checks.check_warnings(subject)
+
+
+def _sealed(source: DataSource, subject: Subject) -> Labelled:
+    corpus, labelling = subject.corpus, subject.labelling
     held = [q for split, q in labelling.questions if split == "holdout"]
     answerable = sum(q.answerable for q in held)
     holdout = SealedHoldout(
@@ -133,10 +144,4 @@ def load(source: DataSource) -> Labelled:
         source=source,
     )
     dev = tuple(q for split, q in labelling.questions if split == "dev")
-    faults = label_checks.check_faults(Subject(labelling, corpus))
-    return Labelled(corpus, dev, holdout, faults, labelling.quoted)
-
-
-def doubts(source: DataSource, corpus: Corpus) -> tuple[Fault, ...]:
-    """What is doubtful about a corpus and its questions, in the light of both splits."""
-    return label_checks.check_warnings(Subject(source.read_labels(corpus), corpus))
+    return Labelled(corpus, dev, holdout, label_checks.check_faults(subject), labelling.quoted)

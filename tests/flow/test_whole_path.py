@@ -12,7 +12,7 @@ def test_every_verb_in_order_ends_with_0_and_gives_the_keys_of_the_contract(proj
     assert checked["documents"] == 3
     assert checked["questions"] == {"dev": 9, "holdout": 3, "unanswerable": {"dev": 3, "holdout": 2}}
     assert checked["errors"] == []
-    assert [w["what"].split(":")[0] for w in checked["warnings"]][0] == "only 9 answerable dev questions"
+    assert checked["warnings"][0]["what"].startswith("only 9 answerable dev questions")
     assert checked["evidence"] == {"quotes": 13, "repeated": 0, "with_offset": 0}
 
     estimated = project.ok("estimate", "--price-per-million", "0.1")
