@@ -179,6 +179,20 @@ def chunks(**setting: Any) -> Any:
     return found, lambda: terminal.show_chunks(cut), 0
 
 
+@cli.command("check-splitter")
+@click.argument("splitter", type=Name("harness.splitters", "EVERY"))
+@click.option("--corpus", type=click.Path(path_type=Path), help="Documents to try it on, beside the awkward texts.")
+@click.option("--unit", type=Name("harness.tokenizers", "TOKENIZERS"), help="How size is counted [default: words]")
+@verb
+def check_splitter(splitter: str, corpus: Path | None, unit: str | None) -> Any:
+    """Hold a splitter, such as python:package.module:function, to the contract that all keep."""
+    from harness import terminal
+    from harness.splitter_check import check_splitter as check
+
+    found = check(splitter, corpus, unit)
+    return found.as_json(), lambda: terminal.show_splitter(found), 1 if found.faults else 0
+
+
 @cli.command()
 @_setting
 @click.option("--question", required=True, metavar="TEXT")

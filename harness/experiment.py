@@ -24,6 +24,7 @@ from harness.records import Chunking, Corpus, Point, labels_sha256, questions_sh
 from harness.selection import Selection
 from harness.space import Axis, Choices, Range, Space
 from harness.splits import SplitRule
+from harness.splitters import user
 from harness.splitters.base import Splitter
 from harness.tokenizers import Ruler
 
@@ -184,7 +185,12 @@ def _resolve(path: Path, places: Places, raw: Mapping[str, Any]) -> Experiment:
 
 def _splitters(file: File, used: list[str], places: Places, faults: list[Fault]) -> dict[str, Splitter]:
     """The splitters that a search uses, with the options of their tables."""
-    found = {name: splitters.EVERY[name] for name in used}
+    found: dict[str, Splitter] = {}
+    for name in used:
+        try:
+            found[name] = _user_splitter(name, places) if name.startswith(user.PREFIX) else splitters.EVERY[name]
+        except HarnessError as error:
+            faults += error.faults
     for name, table in file.splitters.items():
         if name not in splitters.SPLITTERS:
             fix = nearest(name, splitters.SPLITTERS)
@@ -201,6 +207,11 @@ def _splitters(file: File, used: list[str], places: Places, faults: list[Fault])
         if name in found:
             found[name] = found[name].configured(options)
     return found
+
+
+def _user_splitter(name: str, places: Places) -> Splitter:
+    folder = places.path.resolve().parent
+    return user.load(name, places.of("search", "splitter"), [folder, find_root(folder)])
 
 
 def _source(data: Data, folder: Path, places: Places) -> DataSource:
@@ -294,6 +305,8 @@ def _unknown_names(raw: Mapping[str, Any], places: Places) -> list[Fault]:
     look("search", "unit", search.get("unit"), tokenizers.UNITS, "unit")
     named = search.get("splitter", [])
     for splitter in [named] if isinstance(named, str) else named if isinstance(named, list) else []:
+        if str(splitter).startswith(user.PREFIX):
+            continue  # loaded once the rest is sound
         if splitter in splitters.BASELINES:
             fix = f'write baselines = ["{splitter}"]: it has no size to search for'
             faults.append(Fault(places.of("search", "splitter"), f"'{splitter}' is a baseline", fix))
@@ -303,6 +316,8 @@ def _unknown_names(raw: Mapping[str, Any], places: Places) -> list[Fault]:
         look("search", "baselines", name, splitters.BASELINES, "baseline")
     points = search.get("points", [])
     for point in points if isinstance(points, list) else []:
+        if isinstance(point, dict) and str(point.get("splitter")).startswith(user.PREFIX):
+            continue
         look(
             "search",
             "points",

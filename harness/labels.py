@@ -152,7 +152,7 @@ def _read(
         notes.faults.append(Fault(raw.where, "question_id is empty", "give each question its own id"))
     if not raw.text.strip():
         notes.faults.append(Fault(raw.where, "the question is empty", "write it or delete the row"))
-    if raw.section_id and not raw.evidence:
+    if raw.section_id and not raw.evidence and not raw.regions:
         what = f"section '{raw.section_id}' is expected but there is no evidence"
         notes.faults.append(Fault(raw.where, what, "quote the evidence, or clear the section for an unanswerable question"))
     if raw.condition and not raw.evidence:

@@ -16,6 +16,7 @@ from harness.formats import Labelled
 from harness.label_advice import read_sound
 from harness.pipeline import run_metrics
 from harness.records import EmbedderIdentity, Lock, Threshold, TrialResult, labels_sha256, provenance, questions_sha256
+from harness.splits import SplitRule
 from harness.state import State, StudyFiles, write_atomically
 from harness.tracking import source_tags
 from harness.version import code_version
@@ -71,6 +72,11 @@ def lock(experiment: Experiment, trial: int | None = None, because: str | None =
     facts = files.read()
     results = files.read_results()
     labelled = read_sound(experiment)
+    if nothing_held_out(experiment, labelled):
+        what = "holdout = 0 leaves every question in dev, so nothing could ever verify a lock"
+        raise Refused(
+            Fault("[data] split", what, "hold some out (holdout = 0.3), or read the sweep and the report without a lock")
+        )
     _refuse_changes(experiment, labelled, facts)
     selected = selection.select(results, experiment.selection)
     chosen = _named(results, trial, because, selected.chosen)
@@ -82,6 +88,12 @@ def lock(experiment: Experiment, trial: int | None = None, because: str | None =
     state.put_in_force(made.lock_id)
     write_atomically(state.lock_file_to_check_in, to_toml(made))
     return Locked(made, state.lock_file_to_check_in, existed)
+
+
+def nothing_held_out(experiment: Experiment, labelled: Labelled) -> bool:
+    """Whether the experiment says that all its questions are dev."""
+    rule = experiment.source.split
+    return isinstance(rule, SplitRule) and rule.holdout == 0 and labelled.holdout.sha256 == "none"
 
 
 def _refuse_changes(experiment: Experiment, labelled: Labelled, facts: dict[str, Any]) -> None:

@@ -25,6 +25,7 @@ from harness.pipeline import QUANTILES
 from harness.records import Chunking, Evaluation, TrialResult
 from harness.selection import ordered
 from harness.split_file import Written
+from harness.splitter_check import CheckedSplitter
 from harness.sweep import SweepOutcome
 from harness.whole import Whole
 
@@ -168,6 +169,12 @@ def show_chunks(cut: Chunking) -> None:
     out().print(f"{len(cut)} chunks, index ratio {cut.index_ratio:.3f}, mean size {cut.size.mean():.1f}")
 
 
+def show_splitter(found: CheckedSplitter) -> None:
+    _faults("broken", found.faults, "bold red")
+    kept = "keeps its contract" if not found.faults else "breaks its contract"
+    out().print(Text(f"{found.splitter.name} {kept}: {found.tries} cuts tried, sizes in {found.unit}"))
+
+
 def show_ranking(rows: Sequence[dict[str, Any]]) -> None:
     if not rows:
         out().print("nothing was retrieved: no chunk has a similarity above zero")
@@ -303,18 +310,12 @@ def show_audit(found: Audit) -> None:
 
 def show_whole(done: Whole) -> None:
     """The answer of a whole run: setting, dev, holdout, threshold with its model, and where to look."""
-    made = done.locked.lock
     out().rule(Text(done.experiment.name))
     if done.experiment.question:
         out().print(Text(done.experiment.question, style="italic"))
     for name, text in _answer(done):
         out().print(Text.assemble((f"{name:<10}", "bold"), text))
-    for name, text in (
-        ("model", made.embedder.fingerprint),
-        ("scoring", made.scoring_fingerprint),
-        ("check in", str(done.locked.path)),
-        ("report", str(done.report)),
-    ):
+    for name, text in (*_identities(done.locked), ("report", str(done.report))):
         out().print(Text.assemble((f"{name:<10}", "bold"), text), soft_wrap=True)
     _notes(done.sweep)
     _faults("finding", done.audit.findings, "bold red")
@@ -322,17 +323,21 @@ def show_whole(done: Whole) -> None:
     out().print(Text(LIMITS, style="dim"))
 
 
+def _identities(locked: Locked | None) -> Iterator[tuple[str, str]]:
+    if locked:
+        yield "model", locked.lock.embedder.fingerprint
+        yield "scoring", locked.lock.scoring_fingerprint
+        yield "check in", str(locked.path)
+
+
 def _answer(done: Whole) -> Iterator[tuple[str, str]]:
     """The lines that matter; every figure is of the locked setting, or says whose it is."""
+    if done.locked is None:
+        yield from _chosen(done.sweep.selected.chosen, "; not locked: every question is dev")
+        return
     made, tuned = done.locked.lock, done.locked.lock.threshold
     result = next(r for r in done.sweep.results if r.trial == made.trial)
-    hand = f"; by hand, because: {made.because}" if made.because else ""
-    yield (
-        "chosen",
-        f"{result.point} (sizes in {result.unit}, overlap ratio {result.point.overlap_ratio}), trial {made.trial}{hand}",
-    )
-    if result.evaluation:
-        yield "dev", _figures(result.evaluation)
+    yield from _chosen(result, f"; by hand, because: {made.because}" if made.because else "")
     if done.opened:
         record = done.opened.record
         whose = "" if record.claim.lock_id == made.lock_id else f"; of lock {record.claim.lock_id}, not of this one"
@@ -347,6 +352,14 @@ def _answer(done: Whole) -> Iterator[tuple[str, str]]:
         yield "", f"{_gate('holdout', record.at_threshold)}: {record.verdict['verdict']}"
     if tuned.proxy:
         yield "", "no unanswerable dev question has a score: best wrong chunks stand for them, a proxy"
+
+
+def _chosen(result: TrialResult, remark: str) -> Iterator[tuple[str, str]]:
+    point = result.point
+    sized = "" if point.baseline else f" (sizes in {result.unit}, overlap ratio {point.overlap_ratio})"
+    yield "chosen", f"{point}{sized}, trial {result.trial}{remark}"
+    if result.evaluation:
+        yield "dev", _figures(result.evaluation)
 
 
 def _gate(split: str, at: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from harness.audit import as_json as audit_as_json
 from harness.errors import Refused, TrackingDown
 from harness.experiment import Experiment
 from harness.holdout import Opened, recorded
-from harness.lock import Locked
+from harness.lock import Locked, nothing_held_out
 from harness.lock import as_json as lock_as_json
 from harness.state import State
 from harness.sweep import SweepOutcome, Watcher
@@ -28,11 +28,14 @@ class Steps(Watcher, Protocol):
 
 @dataclass(frozen=True)
 class Whole:
-    """The results of all steps. `opened` is None without holdout questions, or when others opened them (`refusal`)."""
+    """The results of all steps. `opened` is None without holdout questions, or when others opened them (`refusal`).
+
+    `locked` is None where `holdout = 0` leaves every question in dev.
+    """
 
     experiment: Experiment
     sweep: SweepOutcome
-    locked: Locked
+    locked: Locked | None
     opened: Opened | None
     refusal: Refused | None
     audit: Audit
@@ -46,7 +49,7 @@ class Whole:
     def as_json(self) -> dict[str, Any]:
         return {
             "sweep": self.sweep.as_json(),
-            "lock": lock_as_json(self.locked),
+            "lock": lock_as_json(self.locked) if self.locked else None,
             "holdout": self.opened.as_json() if self.opened else None,
             "audit": audit_as_json(self.audit),
             "report": str(self.report),
@@ -71,12 +74,15 @@ def run_all(path: Path, trials: int | None, tracking_uri: str | None, steps: Ste
     steps.step("sweep")
     outcome = loaded.sweep(trials, tracking_uri=tracking_uri, watcher=steps)
     steps.step("lock")
-    locked = _lock(loaded, outcome.study, steps)
+    locked, opened, refusal = None, None, None
+    if nothing_held_out(loaded.experiment, labelled):
+        steps.say("holdout = 0: every question is dev, so nothing is locked; the figures are of the questions that chose")
+    else:
+        locked = _lock(loaded, outcome.study, steps)
     steps.step("holdout")
-    opened, refusal = None, None
     if labelled.holdout.sha256 == "none":
         steps.say("no holdout questions: the choice stays unverified")
-    else:
+    elif locked:
         opened, refusal = _open(loaded, locked, tracking_uri, steps)
     steps.step("audit")
     audited = loaded.audit(tracking_uri)

@@ -313,7 +313,7 @@ def test_questions_may_be_several_files_of_a_glob_packed_or_not(write):
     (fault,) = faults_of(write("jsonl", "guide.md", "q/*.txt", files))
     assert fault.what == "no .jsonl file is there"
     (fault,) = faults_of(write("jsonl", "guide.md", "q/a**", files))
-    assert fault.what.startswith("not a pattern of file names")
+    assert "glob" in fault.what
 
 
 # SQuAD.

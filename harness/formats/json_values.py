@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import glob
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.corpora import kind
+from harness.corpora.places import find
 from harness.errors import Fault, HarnessError
 from harness.files import read_json
 
@@ -17,24 +17,12 @@ def question_files(path: Path, suffix: str) -> list[Path]:
 
     Raises HarnessError when there is none.
     """
-    if path.is_dir():
-        found = [p for p in path.rglob("*") if not any(part.startswith(".") for part in p.relative_to(path).parts)]
-    elif glob.has_magic(str(path)) and not path.exists():
-        found = _matching(path)
-    else:
+    if path.is_file():
         return [path]
-    files = sorted(p for p in found if p.is_file() and kind(p) == suffix)
+    files = [f for f in find(path).files if kind(f) == suffix]
     if not files:
         raise HarnessError(Fault(str(path), f"no {suffix} file is there", "give the file, or its folder"))
     return files
-
-
-def _matching(pattern: Path) -> list[Path]:
-    try:
-        return list(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
-    except ValueError as error:  # such as "a**", which is none
-        what = f"not a pattern of file names ({error})"
-        raise HarnessError(Fault(str(pattern), what, "write * for any part of a name, ** for any folders")) from None
 
 
 def shown(value: Any) -> str:

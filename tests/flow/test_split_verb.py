@@ -110,3 +110,15 @@ def test_the_split_is_shown_to_people_with_the_line_to_write(unsplit):
     assert ran.code == 0
     assert '[data] split = "questions.split.json"' in ran.out
     assert "unanswerable" in ran.out
+
+
+def test_without_any_holdout_there_is_no_lock_and_a_whole_run_says_so(unsplit):
+    unsplit.configure(data={"split": {"holdout": 0.0, "seed": 7}})
+    ran = unsplit.ok("run")
+    assert ran["lock"] is None and ran["holdout"] is None
+    assert ran["audit"] == {"thresholds": [], "findings": []}
+    (error,) = unsplit.refused("lock")["errors"]
+    assert error["what"].startswith("holdout = 0 leaves every question in dev")
+    shown = unsplit.run("run", "exp.toml")
+    assert shown.code == 0
+    assert "not locked: every question is dev" in shown.out
