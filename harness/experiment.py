@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from harness import embedders, formats, metrics, ranking, selection, splitters, threshold, tokenizers
+from harness.default_space import with_defaults
 from harness.embedders import Embedder
 from harness.errors import Fault, HarnessError, nearest
 from harness.experiment_file import Data, File, Places, RangeModel, Search, SplitModel, as_fault, without_other_shapes
@@ -145,20 +146,21 @@ def _resolve(path: Path, places: Places, raw: Mapping[str, Any]) -> Experiment:
     options = _embedder_options(raw, places, faults)
     if faults or file is None or options is None:
         raise HarnessError(dict.fromkeys(faults))
+    search = with_defaults(file.search, embedders.EMBEDDERS[file.embedder["type"]], options)
     ks = tuple(sorted(set(file.scoring.k)))
-    given = (Point(p.splitter, p.chunk_size, round(p.overlap_ratio, 10), tuple(p.prepend)) for p in file.search.points)
+    given = (Point(p.splitter, p.chunk_size, round(p.overlap_ratio, 10), tuple(p.prepend)) for p in search.points)
     points = tuple(dict.fromkeys(given))
-    space = _space(file.search, points)
+    space = _space(search, points)
     faults += [
         Fault(places.of("search", "points"), f"{what} of a point is not in the list", f"add it to {axis}")
         for axis, what in space.off_lists(points)
     ]
-    baselines = tuple(Point(name, 0, 0.0) for name in dict.fromkeys(file.search.baselines))
+    baselines = tuple(Point(name, 0, 0.0) for name in dict.fromkeys(search.baselines))
     used = sorted({*space.splitters, *(p.splitter for p in (*points, *baselines))})
     configured = _splitters(file, used, places, faults)
     space = replace(space, ignored={name: s.ignores for name, s in configured.items() if s.ignores})
     faults += _selection_faults(file, ks, places)
-    faults += _beyond_embedder(file, space, places)
+    faults += _beyond_embedder(file, search, space, places)
     if faults:
         raise HarnessError(faults)
     folder = path.parent
@@ -171,7 +173,7 @@ def _resolve(path: Path, places: Places, raw: Mapping[str, Any]) -> Experiment:
         embedder_type=file.embedder["type"],
         embedder_options=options,
         similarity=file.embedder.get("similarity", "cosine"),
-        search=file.search,
+        search=search,
         splitters=configured,
         space=space,
         points=points,
@@ -328,7 +330,7 @@ def _unknown_names(raw: Mapping[str, Any], places: Places) -> list[Fault]:
     return faults
 
 
-def _beyond_embedder(file: File, space: Space, places: Places) -> list[Fault]:
+def _beyond_embedder(file: File, search: Search, space: Space, places: Places) -> list[Fault]:
     """What the kind of embedder can't do, known without loading it."""
     kind = embedders.EMBEDDERS[file.embedder["type"]]
     faults = []
@@ -337,7 +339,7 @@ def _beyond_embedder(file: File, space: Space, places: Places) -> list[Fault]:
         what = f"similarity '{similarity}' does not apply to the vectors of '{file.embedder['type']}'"
         faults.append(Fault(places.of("embedder", "similarity"), what, f"use {' or '.join(kind.similarities)}"))
     if not kind.has_tokenizer:
-        unit, encodings = file.search.unit, ", ".join(tokenizers.tiktoken.ENCODINGS)
+        unit, encodings = search.unit, ", ".join(tokenizers.tiktoken.ENCODINGS)
         if unit == tokenizers.MODEL_TOKENS:
             what = f"embedder '{file.embedder['type']}' has no tokens of its own"
             faults.append(Fault(places.of("search", "unit"), what, f"use {', '.join(tokenizers.TOKENIZERS)}"))

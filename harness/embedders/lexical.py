@@ -37,6 +37,10 @@ class _Lexical:
         """There is nothing to find."""
 
     @classmethod
+    def read_limit(cls, options: NoOptions) -> None:
+        """They read texts of any length."""
+
+    @classmethod
     def read_tokenizer(cls, options: NoOptions) -> None:
         """They have no tokens of their own."""
 

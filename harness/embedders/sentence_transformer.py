@@ -90,10 +90,19 @@ class SentenceTransformerEmbedder:
     @classmethod
     def read_tokenizer(cls, options: ModelOptions) -> Callable[[str], IntArray] | None:
         """The model's tokens from its folder's tokenizer.json, without loading the model."""
-        folder = cls.find(options)
-        files = [folder / "tokenizer.json", folder / "0_Transformer" / "tokenizer.json"] if folder else []
-        file = next((f for f in files if f.is_file()), None)
+        file = _first_module_file(cls.find(options), "tokenizer.json")
         return partial(_token_offsets, _whole_texts(file.read_text("utf-8"))) if file else None
+
+    @classmethod
+    def read_limit(cls, options: ModelOptions) -> int | None:
+        """The maximal length as the options or the model's folder say, less the special tokens and the document prompt."""
+        folder = cls.find(options)
+        stated = _first_module_file(folder, "sentence_bert_config.json")
+        length = options.max_seq_length or (json.loads(stated.read_text("utf-8")).get("max_seq_length") if stated else None)
+        tokenizer = _first_module_file(folder, "tokenizer.json")
+        if not isinstance(length, int) or tokenizer is None:
+            return None
+        return length - len(_whole_texts(tokenizer.read_text("utf-8")).encode(options.document_prompt).ids)
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -143,6 +152,12 @@ class SentenceTransformerEmbedder:
             show_progress_bar=False,
             convert_to_numpy=True,
         )
+
+
+def _first_module_file(folder: Path | None, name: str) -> Path | None:
+    """A file of a model's first module, which may lie in a folder of its own; None when it is not there."""
+    files = [folder / name, folder / "0_Transformer" / name] if folder else []
+    return next((f for f in files if f.is_file()), None)
 
 
 def _whole_texts(serialised: str) -> Any:
