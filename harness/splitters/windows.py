@@ -26,7 +26,7 @@ class Windows(Splitter):
         atoms = ruler.offsets(self.atoms, document)
         if atoms is units and _apart(units):
             return _equal_windows(units, size, overlap)
-        return _measured_windows(_refined(_merged(atoms), units, size), units, size, overlap)
+        return _measured_windows(refined(_merged(atoms), units, size), units, size, overlap)
 
 
 def _apart(units: IntArray) -> bool:
@@ -51,7 +51,7 @@ def _merged(atoms: IntArray) -> IntArray:
     return np.column_stack([atoms[group, 0], np.maximum.reduceat(atoms[:, 1], group)])
 
 
-def _refined(atoms: IntArray, units: IntArray, size: int) -> IntArray:
+def refined(atoms: IntArray, units: IntArray, size: int) -> IntArray:
     """Atoms with every one that is above the size cut into pieces of at most `size` units."""
     long = count_touched(units, atoms) > size
     if not long.any():
@@ -76,7 +76,8 @@ def _measured_windows(atoms: IntArray, units: IntArray, size: int, overlap: int)
         windows.append((int(starts[first]), int(ends[last - 1])))
         if last >= n:
             break
-        back = int(np.searchsorted(over, begun[last - 1] - overlap, side="left"))
+        # Without overlap not even atoms of no unit, such as white space in words, are in two windows.
+        back = int(np.searchsorted(over, begun[last - 1] - overlap, side="left")) if overlap else last
         # From further back the next atom would not fit, and the window would lie whole in this one.
         room = int(np.searchsorted(over, begun[last] - size, side="left"))
         first = min(max(back, room, first + 1), last)
