@@ -59,8 +59,12 @@ def indivisible(units):
 def test_spans_lie_in_the_document_and_their_starts_and_ends_ascend_strictly(cut, splitter, unit, text, size, share):
     made = cut(text, splitter, unit, size, share)
     assert all(0 <= start < end <= len(text) for start, end in made.pairs)
-    assert (np.diff(made.spans[:, 0]) > 0).all()
-    assert (np.diff(made.spans[:, 1]) > 0).all()
+    steps = np.diff(made.spans, axis=0)
+    if SPLITTERS[splitter].nested:
+        assert (steps >= 0).all()
+        assert len(set(made.pairs)) == len(made.pairs)
+    else:
+        assert (steps > 0).all()
 
 
 @every_splitter_and_unit
@@ -106,7 +110,8 @@ def test_the_same_input_gives_the_same_spans(cut, splitter, unit, text, size, sh
 def test_a_text_without_anything_visible_has_no_words_to_cut(cut, splitter, unit, text):
     made = cut(text, splitter, unit, 5, 0.2)
     assert made.spans.shape[1] == 2
-    assert not text or made.ruler.offsets(SPLITTERS[splitter].atoms, made.document).size or made.pairs == []
+    atoms = SPLITTERS[splitter].atoms
+    assert not text or (atoms and made.ruler.offsets(atoms, made.document).size) or made.pairs == []
     assert text or made.pairs == []
 
 

@@ -12,14 +12,18 @@ from harness.records import Chunking, Corpus, Document, IntArray, Point
 from harness.splitters.base import Splitter
 from harness.splitters.baselines import WholeDocument, WholeSection
 from harness.splitters.prepend import prefix
+from harness.splitters.recursive import Recursive
+from harness.splitters.semantic_units import SemanticUnits
 from harness.splitters.windows import Windows
 from harness.tokenizers import MODEL_TOKENS, Ruler
 
 SPLITTERS: dict[str, Splitter] = {
-    "characters": Windows("characters", atoms="characters"),
+    "characters": Windows("characters", atoms="characters", version=2),
     "words": Windows("words", atoms="words"),
     "sentences": Windows("sentences", atoms="sentences"),
     "tokens": Windows("tokens", atoms="tokens"),
+    "recursive": Recursive(),
+    "semantic-units": SemanticUnits(),
 }
 
 BASELINES: dict[str, Splitter] = {"whole-document": WholeDocument(), "whole-section": WholeSection()}

@@ -27,11 +27,12 @@ class Splitter(ABC):
     atoms: str | None = None  # tokenizer whose units it never cuts; `tokens`: the one that the experiment's tokens come from
     ignores: frozenset[str] = frozenset()  # axes of the space that change nothing: chunk_size, overlap_ratio
     oversize: bool = False  # keeps some blocks whole that are above the size; they are counted
+    nested: bool = False  # a chunk may begin or end where its neighbour does and lie in it; never the same span twice
 
     @abstractmethod
     def split(self, document: Document, size: int, overlap: int, ruler: Ruler) -> IntArray:
-        """Spans with strictly ascending starts and ends, shape (n, 2), none above `size` units (but see `oversize`), covering
-        every visible character; neighbours share at most `overlap` units."""
+        """Spans with strictly ascending starts and ends (but see `nested`), shape (n, 2), none above `size` units (but see
+        `oversize`), covering every visible character; neighbours share at most `overlap` units."""
 
     def configured(self, options: BaseModel) -> Splitter:
         """Itself with the options of an experiment file."""
