@@ -123,7 +123,14 @@ def test_modules_import_each_other_in_no_circle():
 
 
 @pytest.mark.parametrize(
-    ("library", "only"), [("optuna", "suggest"), ("mlflow", "tracking"), ("sentence_transformers", "embedders")]
+    ("library", "only"),
+    [
+        ("optuna", "suggest"),
+        ("mlflow", "tracking"),
+        ("sentence_transformers", "embedders"),
+        ("langchain_text_splitters", "splitters"),
+        ("semantic_text_splitter", "splitters"),
+    ],
 )
 def test_a_heavy_library_is_imported_in_one_place(library, only):
     elsewhere = [i.where for i in imports() if i.module.split(".")[0] == library and i.unit != only]
@@ -160,12 +167,18 @@ except SystemExit:
 """
 
 
-@pytest.mark.parametrize("code", ["import harness", HELP], ids=["import harness", "harness --help"])
+@pytest.mark.parametrize(
+    "code",
+    ["import harness", "import harness.splitters, harness.experiment", HELP],
+    ids=["import harness", "import harness.splitters", "harness --help"],
+)
 def test_nothing_heavy_is_loaded_before_it_is_needed(code):
     loaded = set(loaded_by(code))
     assert "harness" in loaded
-    heavy = {"mlflow", "torch", "optuna", "pandas", "sklearn", "sentence_transformers", "matplotlib"} & loaded
-    assert not heavy, f"{', '.join(sorted(heavy))} loaded too early: import it in the function that uses it"
+    heavy = {"mlflow", "torch", "optuna", "pandas", "sklearn", "sentence_transformers", "matplotlib"}
+    heavy |= {"langchain_core", "langchain_text_splitters", "semantic_text_splitter"}
+    early = heavy & loaded
+    assert not early, f"{', '.join(sorted(early))} loaded too early: import it in the function that uses it"
 
 
 @pytest.mark.parametrize("file", sorted(PACKAGE.rglob("*.py")), ids=lambda f: str(f.relative_to(PACKAGE)))
