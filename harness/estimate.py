@@ -69,7 +69,7 @@ def estimate(experiment: Experiment, trials: int | None = None, price_per_millio
         points.append(_measure(point, chunking, labelled, embedder, per_unit, speed, experiment.search.truncation == "refuse"))
         bytes_ = max(bytes_, _index_bytes(embedder, chunking))
     budget = trials or experiment.search.trials
-    number = min(budget, of) if of is not None else budget
+    number = (min(budget, of) if of is not None else budget) + len(experiment.baselines)
     mean = float(np.mean([p.tokens for p in points if p.feasible and p.tokens is not None] or [0]))
     tokens = round(mean * number)
     price = None if price_per_million is None else tokens / 1e6 * price_per_million
@@ -77,14 +77,15 @@ def estimate(experiment: Experiment, trials: int | None = None, price_per_millio
 
 
 def _points(experiment: Experiment) -> tuple[list[Point], int | None]:
+    first = [*experiment.baselines, *experiment.points]
     if experiment.search.sampler == "points":
-        return list(experiment.points), len(experiment.points)
+        return first, len(experiment.points)
     space = experiment.space
     count = space.count()
     if count is not None and count <= MOST_POINTS:
-        return list(dict.fromkeys((*space.points(), *experiment.points))), count
+        return list(dict.fromkeys((*space.points(), *first))), count
     per_axis = max(2, int((MOST_POINTS / len(space.splitters)) ** 0.5))
-    return list(dict.fromkeys((*space.sample(per_axis), *experiment.points))), count
+    return list(dict.fromkeys((*space.sample(per_axis), *first))), count
 
 
 def ceiling_of(chunking: Chunking, questions: Sequence[Question]) -> float:

@@ -139,7 +139,11 @@ def show_estimate(found: Estimate) -> None:
         )
         table.add_row(str(p.point), *values)
     out().print(table)
-    whole = "all" if found.of == len(found.points) else f"a lattice of {len(found.points)} of {found.of or 'endless'}"
+    whole = (
+        "all"
+        if found.of is not None and found.of <= len(found.points)
+        else f"a lattice of {len(found.points)} of {found.of or 'endless'}"
+    )
     infeasible = len(found.points) - len(feasible)
     out().print(f"the {len(shown)} settings of highest ceiling, from {whole} points; {infeasible} infeasible")
     out().print(
@@ -317,6 +321,7 @@ def show_whole(done: Whole) -> None:
         out().print(Text.assemble((f"{name:<10}", "bold"), text))
     for name, text in (*_identities(done.locked), ("report", str(done.report))):
         out().print(Text.assemble((f"{name:<10}", "bold"), text), soft_wrap=True)
+    _show_sources(done.sweep)
     _notes(done.sweep)
     _faults("finding", done.audit.findings, "bold red")
     _show_link(done.sweep.ui_command, done.sweep.ui_url)

@@ -89,3 +89,11 @@ def test_the_sizes_that_were_achieved_are_logged(swept: Project):
         assert m["chunk_size_p05"] <= m["chunk_size_p50"] <= m["chunk_size_p95"] <= m["chunk_size_max"] <= size
         assert m["oversize_share"] == 0.0 <= m["undersize_share"] < 1.0
         assert (m["mean_overlap"] > 0) == (run.data.params["overlap"] != "0")
+
+
+def test_baselines_are_part_of_the_estimate(bare: Project):
+    bare.configure(search={**GRID, "baselines": BASELINES})
+    found = bare.ok("estimate")
+    assert {p["splitter"] for p in found["points"]} == {"words", *BASELINES}
+    assert found["trials"] == GRID["trials"] + len(BASELINES)
+    assert "from all points" in bare.run("estimate", "exp.toml").out
