@@ -26,7 +26,12 @@ class Windows(Splitter):
         atoms = ruler.offsets(self.atoms, document)
         if atoms is units and _apart(units):
             return _equal_windows(units, size, overlap)
-        return _measured_windows(refined(_merged(atoms), units, size), units, size, overlap)
+        return fitted(atoms, units, size, overlap)
+
+
+def fitted(atoms: IntArray, units: IntArray, size: int, overlap: int) -> IntArray:
+    """Windows of the most whole atoms that fit; an atom above the size is cut between units."""
+    return _measured_windows(refined(_merged(atoms), units, size), units, size, overlap)
 
 
 def _apart(units: IntArray) -> bool:

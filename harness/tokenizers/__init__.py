@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from harness.text import sentences
 from harness.tokenizers import characters, tiktoken, words
 
 MODEL_TOKENS = "model-tokens"
+T = TypeVar("T")
 
 
 class Tokenizer(Protocol):
@@ -72,6 +73,7 @@ class Ruler:
         self._model_tokens = model_tokens
         self._loaded: dict[str, Tokenizer] = {unit: resolve(unit, model_tokens, "unit")}
         self._offsets: dict[tuple[str, str], IntArray] = {}
+        self._once: dict[tuple[str, str], Any] = {}
         self.source_units = sum(len(self.units(d)) for d in corpus.documents)
 
     def offsets(self, name: str, document: Document) -> IntArray:
@@ -88,6 +90,14 @@ class Ruler:
         if key not in self._offsets:
             self._offsets[key] = self._loaded[name](document.text)
         return self._offsets[key]
+
+    def once(self, name: str, document: Document, find: Callable[[Document], T]) -> T:
+        """What `find` finds in a document, found at the first call under that name; nothing of it may hang on the size."""
+        key = (name, document.document_id)
+        if key not in self._once:
+            self._once[key] = find(document)
+        found: T = self._once[key]
+        return found
 
     def units(self, document: Document) -> IntArray:
         return self.offsets(self.unit, document)
