@@ -14,6 +14,7 @@ from harness.splitters.baselines import WholeDocument, WholeSection
 from harness.splitters.prepend import prefix
 from harness.splitters.recursive import Recursive
 from harness.splitters.semantic_units import SemanticUnits
+from harness.splitters.structure import Structure
 from harness.splitters.windows import Windows
 from harness.tokenizers import MODEL_TOKENS, Ruler
 
@@ -24,6 +25,7 @@ SPLITTERS: dict[str, Splitter] = {
     "tokens": Windows("tokens", atoms="tokens"),
     "recursive": Recursive(),
     "semantic-units": SemanticUnits(),
+    "structure": Structure(),
 }
 
 BASELINES: dict[str, Splitter] = {"whole-document": WholeDocument(), "whole-section": WholeSection()}
