@@ -97,4 +97,4 @@ def _wrong(splitter: Splitter, document: Document, size: int, overlap: int, rule
     if not document.text and len(spans):
         return ["it gave chunks of an empty text"]
     heeded = 0 if splitter.name in splitters.BASELINES or "chunk_size" in splitter.ignores else size
-    return broken(Cut(document, spans, heeded, overlap, ruler, splitter.oversize))
+    return broken(Cut(document, spans, heeded, overlap, ruler, splitter.oversize, splitter.nested))

@@ -145,7 +145,7 @@ def test_the_contract_finds_nothing_wrong_with_the_registry(name, text, size, sh
     document, overlap = Document("d", text), int(share * size)
     ruler = Ruler(one(text), "cl100k_base")
     spans = SPLITTERS[name].split(document, size, overlap, ruler)
-    assert broken(Cut(document, spans, size, overlap, ruler, SPLITTERS[name].oversize)) == []
+    assert broken(Cut(document, spans, size, overlap, ruler, SPLITTERS[name].oversize, SPLITTERS[name].nested)) == []
 
 
 @given(text=awkward_text, pairs=st.lists(st.tuples(st.integers(-2, 30), st.integers(-2, 40)), max_size=5))

@@ -21,6 +21,7 @@ class Cut:
     overlap: int
     ruler: Ruler
     oversize: bool
+    nested: bool = False
 
     def where(self, index: int) -> str:
         start, end = self.spans[index].tolist()
@@ -34,7 +35,9 @@ def _inside(cut: Cut) -> Iterator[str]:
 
 
 def _ascending(cut: Cut) -> Iterator[str]:
-    for i in np.flatnonzero((np.diff(cut.spans[:, 0]) <= 0) | (np.diff(cut.spans[:, 1]) <= 0))[:1]:
+    steps = np.diff(cut.spans, axis=0)
+    back = (steps < 0).any(axis=1) | ~steps.any(axis=1) if cut.nested else (steps <= 0).any(axis=1)
+    for i in np.flatnonzero(back)[:1]:
         yield f"{cut.where(int(i) + 1)}, does not begin and end after the one before it"
 
 
