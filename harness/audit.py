@@ -215,6 +215,9 @@ def _checked_in_file(case: _Case) -> Iterator[Fault]:
 
 
 def _data(case: _Case) -> Iterator[Fault]:
+    """Data as locked; a lock that another one has superseded is of what was then, and is held to its own records alone."""
+    if not case.in_force:
+        return
     made, labelled = case.lock, case.labelled
     for name, locked, found, file in (
         ("corpus", made.corpus_sha256, labelled.corpus.sha256, case.experiment.source.corpus),
@@ -224,12 +227,13 @@ def _data(case: _Case) -> Iterator[Fault]:
         ("holdout labels", made.holdout_labels_sha256, labelled.holdout.labels_sha256, case.experiment.source.questions),
     ):
         if locked != found:
-            yield case.fault(
-                f"the {name} changed since the lock ({locked[:12]} is now {found[:12]})", "sweep and lock anew", str(file)
-            )
+            what = f"the {name} changed since the lock ({locked[:12]} is now {found[:12]})"
+            yield case.fault(what, "sweep and lock anew", str(file))
 
 
 def _model(case: _Case) -> Iterator[Fault]:
+    if not case.in_force:
+        return
     embedder = case.models.get()
     if embedder is None:
         yield from case.models.error.faults if case.models.error else ()
@@ -246,8 +250,8 @@ def _model(case: _Case) -> Iterator[Fault]:
 
 def _chunking(case: _Case) -> Iterator[Fault]:
     embedder = case.models.get()
-    if embedder is None or case.lock.corpus_sha256 != case.labelled.corpus.sha256:
-        return  # the cause has a finding of its own
+    if not case.in_force or embedder is None or case.lock.corpus_sha256 != case.labelled.corpus.sha256:
+        return  # superseded, or the cause has a finding of its own
     ruler = case.experiment.ruler(case.labelled, embedder)
     found = case.experiment.chunk(case.labelled.corpus, case.lock.point, ruler)
     if found.sha256 != case.lock.chunking_sha256:
@@ -274,7 +278,7 @@ def _result(case: _Case) -> Iterator[Fault]:
     results = case.study.read_results()
     if case.lock.because is None and case.lock.selection["complete"] == len(results):
         again = selection.select(results, case.experiment.selection).chosen.trial
-        if again != case.lock.trial and case.lock.selection["key"] == list(case.experiment.selection.key):
+        if case.in_force and again != case.lock.trial and case.lock.selection["key"] == list(case.experiment.selection.key):
             yield case.fault(f"the rule now chooses trial {again}, not {case.lock.trial}", "lock anew")
 
 

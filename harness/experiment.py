@@ -217,14 +217,22 @@ def _user_splitter(name: str, places: Places) -> Splitter:
 
 
 def _source(data: Data, folder: Path, places: Places) -> DataSource:
-    """Raises HarnessError for every environment variable that a path names and nobody set."""
+    """Raises HarnessError for every path that is empty, or names an environment variable that is, or a user unknown here."""
     faults: list[Fault] = []
 
     def path(key: str, value: str) -> Path:
+        where = places.of("data", key)
         for name in VARIABLE.findall(value):
-            if name not in os.environ:
-                faults.append(Fault(places.of("data", key), f"environment variable {name} is not set", f"export {name}=..."))
-        return folder / Path(VARIABLE.sub(lambda m: os.environ.get(m[1], ""), value)).expanduser()
+            if not os.environ.get(name, "").strip():
+                state = "empty" if name in os.environ else "not set"
+                faults.append(Fault(where, f"environment variable {name} is {state}", f"export {name}=..."))
+        if not value.strip():
+            faults.append(Fault(where, "the path is empty", "name a file or a folder; '.' is the folder of this file"))
+        try:
+            return folder / Path(VARIABLE.sub(lambda m: os.environ.get(m[1], ""), value)).expanduser()
+        except RuntimeError:  # of `~name`
+            faults.append(Fault(where, f"'{value}' begins with the home folder of nobody known here", "write the path in full"))
+            return folder
 
     corpus, questions = path("corpus", data.corpus), path("questions", data.questions)
     split: SplitRule | Path | None = path("split", data.split) if isinstance(data.split, str) else None
@@ -232,7 +240,7 @@ def _source(data: Data, folder: Path, places: Places) -> DataSource:
         split = SplitRule(data.split.holdout, data.split.seed)
     if faults:
         raise HarnessError(faults)
-    return DataSource(data.format, corpus, questions, data.encoding, split)
+    return DataSource(data.format, corpus, questions, data.encoding, data.questions_encoding, split)
 
 
 def _space(search: Search, points: tuple[Point, ...]) -> Space:

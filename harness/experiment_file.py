@@ -58,6 +58,7 @@ class Data(_Section):
     questions: str
     split: SplitModel | str | None = None
     encoding: str = "utf-8"
+    questions_encoding: str | None = None
 
 
 class RangeModel(_Section):

@@ -22,7 +22,7 @@ csv.field_size_limit(2**31 - 1)  # a section may be longer than the module's def
 LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 MOST_UNPACKED = 2**29  # bytes of a packed file
 PIECE = 2**20
-MOST_DIGITS = 4_000  # of a whole number in JSON; Python refuses to read longer ones
+MOST_DIGITS = 100  # of a whole number in JSON: no id, offset or date has more
 SURROGATE = re.compile("[\ud800-\udfff]")
 HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")  # escapes that may be half of a surrogate pair
 
@@ -30,7 +30,10 @@ HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")  # escapes that may be half of a su
 def read_rows(path: Path, encoding: str, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
     """Rows of a CSV with their place (`file line N`). Raises HarnessError for a missing column or a torn row."""
     reader = csv.DictReader(lines(read_text(path, encoding)), strict=True)
-    missing = [c for c in columns if c not in (reader.fieldnames or ())]
+    try:
+        missing = [c for c in columns if c not in (reader.fieldnames or ())]
+    except csv.Error as error:
+        raise HarnessError(_not_csv(path, 1, error)) from error
     if not reader.fieldnames:
         raise HarnessError(Fault(str(path), "the file is empty", f"its first line names the columns: {', '.join(columns)}"))
     if other := [c for c in (";", "\t") if len(reader.fieldnames) == 1 and c in reader.fieldnames[0]]:
@@ -57,9 +60,7 @@ def read_rows(path: Path, encoding: str, columns: tuple[str, ...]) -> Iterator[t
         except StopIteration:
             return
         except csv.Error as error:
-            raise HarnessError(
-                Fault(f"{path} line {line}", f"not CSV ({error})", "quote cells that hold commas, quotes or line breaks")
-            ) from error
+            raise HarnessError(_not_csv(path, line, error)) from error
         # The line that the row begins on: the reader has gone on to its last, and skips blank lines.
         inside = sum(str(cell).count("\n") for cell in row.values())
         where = f"{path} line {reader.line_num - inside}"
@@ -68,6 +69,10 @@ def read_rows(path: Path, encoding: str, columns: tuple[str, ...]) -> Iterator[t
             what = f"{cells} cells where the header names {len(reader.fieldnames or ())}"
             raise HarnessError(Fault(where, what, "quote cells that hold commas or line breaks"))
         yield where, row
+
+
+def _not_csv(path: Path, line: int, error: csv.Error) -> Fault:
+    return Fault(f"{path} line {line}", f"not CSV ({error})", "quote cells that hold commas, quotes or line breaks")
 
 
 def lines(text: str) -> Iterator[str]:
@@ -188,6 +193,8 @@ def read_text(path: Path, encoding: str) -> str:
 def read_bytes(path: Path) -> bytes:
     """A file's bytes, unpacked when its name ends in `.gz`. Raises HarnessError when it can't be read."""
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe would be waited for, a device may never end
+            raise HarnessError(Fault(str(path), "a pipe, a socket or a device, no file", "give a file"))
         return _unpacked(path) if path.suffix.lower() == ".gz" else path.read_bytes()
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise HarnessError(Fault(str(path), f"not a whole gzip file ({error})", "pack it again")) from error
@@ -218,7 +225,7 @@ def cache_folder() -> Path:
 
 
 def _decoded(data: bytes, path: Path, encoding: str) -> str:
-    fix = 'save it as UTF-8, or name its encoding: [data] encoding = "..."'
+    fix = "save it as UTF-8, or name its encoding: [data] encoding (of all files) or questions_encoding"
     try:
         text = data.decode(encoding).removeprefix("\ufeff")
         if half := SURROGATE.search(text):  # some codecs give half of a pair, which nothing can write again

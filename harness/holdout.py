@@ -46,6 +46,7 @@ class Opened:
             "already_opened": self.already_opened,
             "opened": record.claim.claimed,
             "opened_by": record.claim.claimed_by,
+            "unreviewed": record.unreviewed,
         }
 
 
@@ -134,6 +135,9 @@ class _Opening:
 
     def run(self) -> Opened:
         embedder, chunking = self._verify()
+        held = self.labelled.holdout
+        if held.unreviewed:
+            self.say(f"{held.unreviewed} of {held.answerable + held.unanswerable} holdout questions are unreviewed")
         tracker = resolve_tracking(self.experiment, self.tracking_uri)
         claim = self._claim(tracker)
         started = time.time()
@@ -142,7 +146,8 @@ class _Opening:
         tuned = self.lock.threshold
         at = threshold.apply(evaluation.questions, tuned.value)
         verdict = threshold.verdict(tuned.at_threshold, at)
-        record = HoldoutRecord(claim, tuned, None, evaluation, at, verdict, started, time.time())
+        unreviewed = sum(not q.reviewed for q in questions)
+        record = HoldoutRecord(claim, tuned, None, evaluation, at, verdict, started, time.time(), unreviewed)
         self.state.write_holdout(record)
         return Opened(_track(self.experiment, self.state, self.labelled, tracker, self.lock, record), False)
 

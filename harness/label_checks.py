@@ -19,6 +19,7 @@ from harness.records import Corpus, Place, Question, Span
 from harness.text import sentences
 
 ENOUGH_DEV = 25  # below it one question moves hit at 1 by more than four points
+ENOUGH_OF_A_KIND = 20  # below it a kind of holdout question can neither confirm nor contradict
 COPIED = 0.8  # of a question's content words
 WHOLE_SECTION = 0.9  # of a section's characters
 UNEVEN = 20  # the upper tenth of the documents is so many times longer than the lower
@@ -155,8 +156,16 @@ def _both_kinds(subject: Subject) -> Iterator[Fault]:
     if not any(not q.answerable for q in subject.of("dev")):
         fix = "add dev questions without evidence, so that a threshold can be tuned on them"
         yield Fault("questions", "no unanswerable dev questions", fix)
-    if not any(q.answerable for q in subject.of("holdout")):
+    held = subject.of("holdout")
+    answerable = sum(q.answerable for q in held)
+    if not answerable:
         yield Fault("questions", "no answerable holdout questions", "a choice can be locked, but never verified")
+    elif min(answerable, len(held) - answerable) < ENOUGH_OF_A_KIND:
+        what = f"the holdout has {answerable} answerable and {len(held) - answerable} unanswerable questions"
+        fix = (
+            f"hold out at least {ENOUGH_OF_A_KIND} of each before it is opened: fewer can't verify a threshold, and it opens once"
+        )
+        yield Fault("questions", what, fix)
 
 
 def _copied_wording(subject: Subject) -> Iterator[Fault]:

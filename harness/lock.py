@@ -178,7 +178,7 @@ def _freeze(
         code_version=code_version(),
         created=now("milliseconds"),  # scripts lock twice a second, and the newest lock counts
         created_by=source_tags(sys.argv[0])["mlflow.user"],
-        questions=provenance(labelled.dev),
+        questions={**provenance(labelled.dev), "holdout_unreviewed": labelled.holdout.unreviewed},
     )
 
 

@@ -547,3 +547,4 @@ class HoldoutRecord:
     verdict: dict[str, Any]
     started: float  # seconds since the epoch
     ended: float
+    unreviewed: int | None = None  # questions that no person had read; None: made before it was recorded

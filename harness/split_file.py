@@ -92,7 +92,7 @@ def retire(experiment: Experiment, out: Path | None) -> Written:
     if not spent:
         what = "no holdout of these questions was opened, so there is none to retire"
         raise HarnessError(Fault("holdout", what, "open it with `harness holdout`, or go on with the one there is"))
-    path = out or _next(_path(experiment))
+    path = out or _next(_path(experiment), frozenset(spent))
     if path.exists():
         _refuse(path)
     before = dict.fromkeys(sorted({*experiment.source.rule.retired, *spent}), "dev")
@@ -123,12 +123,13 @@ def _path(experiment: Experiment) -> Path:
     return source.questions.parent / f"{source.questions.name.partition('.')[0] or 'questions'}.split.json"
 
 
-def _next(path: Path) -> Path:
-    """The first free file of the row: split.json, split-2.json, split-3.json."""
+def _next(path: Path, spent: frozenset[str]) -> Path:
+    """Of split.json, split-2.json, split-3.json the one in which these questions are retired, else the first free one."""
     stem = path.name.removesuffix(".json").rpartition(".split")[0] or path.stem
-    number = 2
-    while (found := path.with_name(f"{stem}.split-{number}.json")).exists():
+    found, number = path, 1
+    while found.exists() and not spent <= splits.read(found).retired:
         number += 1
+        found = path.with_name(f"{stem}.split-{number}.json")
     return found
 
 

@@ -109,7 +109,7 @@ def read(path: Path) -> SplitRule:
         whole = facts["digest"] == digest(facts)
         if wrong := set(rule.written.values()) - {"dev", "holdout"}:
             raise ValueError(f"unknown split {wrong.pop()!r}")
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         what = f"not a split that `harness split` wrote ({type(error).__name__}: {error})"
         raise HarnessError(
             Fault(str(path), what, "name the file that it wrote, or write [data] split = { holdout = 0.3, seed = 7 }")

@@ -56,6 +56,14 @@ def read_record(path: Path, kind: type[T]) -> T:
     try:
         return TypeAdapter(kind).validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
+        lacking = (
+            [str(e["loc"][-1]) for e in error.errors() if e["type"] == "missing"] if isinstance(error, ValidationError) else []
+        )
+        if lacking:
+            what = (
+                f"as {getattr(kind, '__name__', 'record')} it lacks {', '.join(lacking)}: another version of the harness wrote it"
+            )
+            raise HarnessError(Fault(str(path), what, "read it with that version, or restore it from a backup")) from error
         fix = "restore it from a backup"
         if kind is TrialResult:  # a lock, a claim or a holdout's record is never made again
             fix += ", or delete it: its trial is measured again"

@@ -58,6 +58,10 @@ def percent(value: float | None) -> str:
     return "undefined" if value is None else f"{value:.1%}"
 
 
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def rate(hits: int, of: int) -> str:
     return f"{hits}/{of} {hits / of:.1%}" if of else "undefined"
 
@@ -69,8 +73,8 @@ def _faults(title: str, faults: Sequence[Fault], style: str) -> None:
 
 def _table(*columns: str) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
-    for name in columns:
-        table.add_column(name, justify="left" if name in LEFT else "right", no_wrap=True)
+    for name in columns:  # where it gets narrow, texts are wrapped; numbers and ids stay whole
+        table.add_column(name, justify="left" if name in LEFT else "right", no_wrap=name not in ("text", "sections"))
     return table
 
 
@@ -110,8 +114,13 @@ def _show_lengths(lengths: Lengths) -> None:
 def show_split(written: Written) -> None:
     found = written.as_json()
     table = _table("source", "dev", "holdout", "held out")
-    for source, row in written.counts.items():
-        table.add_row(source, str(row["dev"]), str(row["holdout"]), percent(row["holdout"] / (row["dev"] + row["holdout"])))
+    for source, row in sorted(written.counts.items(), key=lambda item: item[0] == "unanswerable"):
+        table.add_row(
+            "of these unanswerable" if source == "unanswerable" else source,
+            str(row["dev"]),
+            str(row["holdout"]),
+            percent(row["holdout"] / (row["dev"] + row["holdout"])),
+        )
     out().print(table)
     q = found["questions"]
     out().print(f"{q['dev']} dev and {q['holdout']} holdout questions in {written.groups} groups; seed {found['seed']}")
@@ -270,14 +279,17 @@ def _show_age(asked: dict[str, Any]) -> None:
         out().print(f"dev questions of {asked['oldest']} to {asked['newest']}{undated}")
     elif asked:
         out().print("dev questions without dates: how old they are is not known")
-    if asked.get("unreviewed"):
-        out().print(Text(f"{asked['unreviewed']} dev questions are unreviewed", style="yellow"))
+    for split, key in (("dev", "unreviewed"), ("holdout", "holdout_unreviewed")):
+        if asked.get(key):
+            out().print(Text(f"{asked[key]} {split} questions are unreviewed", style="yellow"))
 
 
 def show_holdout(opened: Opened) -> None:
     record = opened.record
     out().print(Text(f"holdout, opened {record.claim.claimed} by {record.claim.claimed_by} for lock {record.claim.lock_id}"))
     out().print(_figures(record.evaluation))
+    if record.unreviewed:
+        out().print(Text(f"{record.unreviewed} of its questions are unreviewed", style="yellow"))
     _show_gate(opened)
 
 
@@ -288,8 +300,10 @@ def _hits(evaluation: Evaluation, k: int) -> str:
 def _show_gate(opened: Opened) -> None:
     at, value = opened.record.at_threshold, opened.record.threshold.value
     out().print(
-        f"at threshold {value}: {at['correct']} correct, {at['wrong']} wrong, {at['false_answer']} false answers, "
-        f"{at['rightly_abstained']} rightly and {at['wrongly_abstained']} wrongly abstained: {opened.record.verdict['verdict']}"
+        f"at threshold {value}: {at['correct']} correct, {at['wrong']} wrong, {counted(at['false_answer'], 'false answer')}, "
+        f"{at['rightly_abstained']} rightly abstained ({at['rightly_abstained_unanswerable']} unanswerable, "
+        f"{at['rightly_abstained_wrong_first']} with a wrong first chunk), {at['wrongly_abstained']} wrongly: "
+        f"{opened.record.verdict['verdict']}"
     )
 
 

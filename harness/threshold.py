@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from harness.errors import Fault, HarnessError
+from harness.label_checks import ENOUGH_OF_A_KIND
 from harness.pipeline import quantiles
 from harness.records import Quantiles, QuestionScore
 
-ENOUGH_OF_A_CLASS = 20  # below it a holdout can hardly contradict dev
+ENOUGH_OF_A_CLASS = ENOUGH_OF_A_KIND
 SIGNIFICANCE = 0.05
 OUTCOMES = ("correct", "wrong", "false_answer", "rightly_abstained", "wrongly_abstained")
 

@@ -38,7 +38,8 @@ SOUND = [raw(1, "Until when may I come in?", "shuts at ten"), raw(2, "Is there p
 def test_sound_questions_have_no_fault_and_only_the_doubts_of_a_small_set():
     assert faults(SOUND) == []
     assert warnings([*SOUND, raw(3, "What if I misplace mine?", "twelve pounds", "holdout")]) == [
-        "questions: only 1 answerable dev question: one moves hit at 1 by 100 points"
+        "questions: only 1 answerable dev question: one moves hit at 1 by 100 points",
+        "questions: the holdout has 1 answerable and 0 unanswerable questions",
     ]
 
 

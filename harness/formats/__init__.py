@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from harness import label_checks, labels, splits
+from harness.corpora import kind
 from harness.errors import Fault, HarnessError, Refused, nearest
 from harness.formats import beir, chroma, handbook, json_array, json_lines, legalbench_rag, squad
 from harness.label_checks import Subject
@@ -24,6 +25,8 @@ class Format(Protocol):
     def read_questions(self, path: Path, encoding: str) -> list[RawQuestion]: ...
 
 
+# What a file of questions is by its suffix, for who named another format than the file's.
+SUFFIXES = {"handbook": ".csv", "chroma": ".csv", "json": ".json", "jsonl": ".jsonl", "squad": ".json", "legalbench-rag": ".json"}
 SHORT_HASH = 12  # 48 bits: enough to know a question again, few enough to keep hundreds in a tag
 
 FORMATS: dict[str, Format] = {
@@ -52,14 +55,25 @@ class DataSource:
     corpus: Path
     questions: Path
     encoding: str = "utf-8"
+    questions_encoding: str | None = None  # where the questions' is another
     split: SplitRule | Path | None = None  # for questions without a split; a path: a written one
 
     def read_corpus(self) -> Corpus:
         return resolve(self.format, "[data] format").read_corpus(self.corpus, self.encoding)
 
     def read_labels(self, corpus: Corpus) -> labels.Labelling:
-        raws = resolve(self.format, "[data] format").read_questions(self.questions, self.encoding)
+        read = resolve(self.format, "[data] format").read_questions
+        self._require_suffix()
+        raws = read(self.questions, self.questions_encoding or self.encoding)
         return labels.label(raws, corpus, self.rule if self.split is not None else None)
+
+    def _require_suffix(self) -> None:
+        """Raises HarnessError when the questions' file is plainly of another format than the one named."""
+        expected, found = SUFFIXES.get(self.format), kind(self.questions)
+        fitting = [name for name, suffix in SUFFIXES.items() if suffix == found]
+        if expected and fitting and found != expected:
+            what = f"format '{self.format}' reads {expected} files, and this is {found}"
+            raise HarnessError(Fault(str(self.questions), what, f"set [data] format to {' or '.join(fitting)}"))
 
     @property
     def rule(self) -> SplitRule:
@@ -77,6 +91,7 @@ class SealedHoldout:
     labels_sha256: str
     short_hashes: tuple[str, ...]  # of the questions' wordings
     source: DataSource
+    unreviewed: int = 0
 
     def unseal(self, claim: Claim, corpus: Corpus) -> tuple[Question, ...]:
         """The holdout's questions, for the holder of a claim on exactly these.
@@ -142,6 +157,7 @@ def _sealed(source: DataSource, subject: Subject) -> Labelled:
         labels_sha256=labels_sha256(held),
         short_hashes=tuple(sorted(q.sha256[:SHORT_HASH] for q in held)),
         source=source,
+        unreviewed=sum(not q.reviewed for q in held),
     )
     dev = tuple(q for split, q in labelling.questions if split == "dev")
     return Labelled(corpus, dev, holdout, label_checks.check_faults(subject), labelling.quoted)

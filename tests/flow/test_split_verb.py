@@ -122,3 +122,20 @@ def test_without_any_holdout_there_is_no_lock_and_a_whole_run_says_so(unsplit):
     shown = unsplit.run("run", "exp.toml")
     assert shown.code == 0
     assert "not locked: every question is dev" in shown.out
+
+
+def test_retiring_again_is_refused_with_the_file_that_did_it(opened):
+    first = opened.ok("split", "--retire")["path"]
+    refused = opened.refused("split", "--retire")
+    assert refused["path"] == first
+
+
+def test_after_a_retirement_the_lock_of_before_is_history_and_no_finding(opened):
+    opened.configure(data={"split": opened.ok("split", "--retire")["reference"]})
+    fresh = [(f"N{i}", f"Does tram {i} stop near?", "", "", "") for i in range(3)]
+    opened.write_questions([*QUESTIONS, *fresh])
+    opened.ok("sweep", "--fresh")
+    opened.ok("lock")
+    audited = opened.ok("audit")
+    assert audited["findings"] == []
+    assert [row["in_force"] for row in audited["thresholds"]] == [False, True]
