@@ -54,7 +54,7 @@ def test_the_threshold_is_the_middle_of_the_widest_stretch_of_best_balanced_accu
     choice, _ = threshold.choose(questions(positives, (), negatives), "gap")
     if best <= 0.5:
         assert choice.value == min(everything)
-        assert "no threshold does better than answering everything" in choice.how
+        assert "no threshold does better than answering whatever matches at all" in choice.how
         return
     assert balanced_accuracy(positives, negatives, choice.value) == pytest.approx(best)
     stretches = [[]]
@@ -77,7 +77,7 @@ def test_what_the_threshold_says_of_itself_is_what_it_does(positives, negatives)
     assert at["correct"] == sum(p >= choice.value for p in positives)
     assert at["false_answer"] == sum(n >= choice.value for n in negatives)
     assert sum(at[name] for name in threshold.OUTCOMES) == len(asked)
-    if "answering everything" in choice.how:
+    if "answering whatever matches at all" in choice.how:
         assert (at["correct"], at["false_answer"]) == (len(positives), len(negatives))
     elif "balanced accuracy" in choice.how:
         claimed = float(choice.how.split("balanced accuracy ")[1].split(",")[0])
@@ -155,7 +155,7 @@ def test_negatives_that_retrieve_nothing_are_rejected_at_any_threshold_and_weigh
     lenient, scores = threshold.choose([*asked, *(scored(None, "unanswerable") for _ in range(8))], "gap")
     assert scores.silent == 8
     assert lenient.value == 0.3  # of ten negatives, two are not worth two of three positives
-    assert "no threshold does better than answering everything" in lenient.how
+    assert "no threshold does better than answering whatever matches at all" in lenient.how
 
 
 def test_unanswerable_questions_that_retrieve_nothing_are_still_no_reason_for_a_proxy():
