@@ -62,8 +62,10 @@ def refined(atoms: IntArray, units: IntArray, size: int) -> IntArray:
     if not long.any():
         return atoms
     pieces = [atoms[~long]]
-    for start, end in atoms[long].tolist():
-        inside = _merged(np.clip(units[(units[:, 0] < end) & (units[:, 1] > start)], start, end))
+    first = np.searchsorted(units[:, 1], atoms[long, 0], side="right")
+    behind = np.searchsorted(units[:, 0], atoms[long, 1], side="left")
+    for (start, end), low, high in zip(atoms[long].tolist(), first, behind, strict=True):
+        inside = _merged(np.clip(units[low:high], start, end))
         pieces.append(_measured_windows(inside, units, size, 0))
     together = np.concatenate(pieces)
     return together[np.argsort(together[:, 0])]
