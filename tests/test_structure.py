@@ -89,8 +89,8 @@ def test_a_heading_within_a_list_or_a_quote_divides_nothing():
 
 
 def test_a_heading_is_cut_like_text_when_it_is_above_the_size_itself():
-    document = Document("page.md", "one two three four\n===\n\nfive\n")
-    assert text_of(document, 3) == ["one two three", "four\n===", "five"]
+    document = Document("page.md", f"one two three four\n===\n\nfive six seven eight\n\n{TABLE}\n")
+    assert text_of(document, 3) == ["one two three", "four\n===", "five six seven", "eight", TABLE]
 
 
 def test_the_border_of_a_section_is_never_crossed_wherever_it_stands():
@@ -145,6 +145,11 @@ def test_overlap_is_between_the_pieces_of_a_paragraph_and_not_between_blocks():
 def test_list_items_stay_whole_with_what_is_inside_them():
     document = page("Pack:\n\n1. a lamp\n2. food\n   - bread\n   - cheese\n3. rope\n")
     assert text_of(document, 7) == ["Pack:\n\n1. a lamp", "2. food\n   - bread\n   - cheese", "3. rope"]
+
+
+def test_a_heading_inside_a_list_item_goes_with_what_follows_it_where_the_item_is_above_the_size():
+    document = Document("page.md", "- one two three\n\n  # Four\n\n  five six\n")
+    assert text_of(document, 4) == ["- one two three", "# Four\n\n  five six"]
 
 
 def test_a_list_item_above_the_size_gives_way_to_the_blocks_inside_it():

@@ -201,7 +201,7 @@ def _nodes(tokens: Iterator[Token]) -> tuple[_Node, ...]:
 
 
 def _kind(token: Token) -> int:
-    if token.type == "heading_open" and token.level == 0:
+    if token.type == "heading_open":
         return HEADING
     kept = token.type in KEPT or (token.type == "html_block" and KEPT_HTML.match(token.content))
     return WHOLE if kept else TEXT
