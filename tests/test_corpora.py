@@ -778,3 +778,10 @@ def test_a_corpus_of_many_files_takes_less_than_three_times_its_size_to_load_and
     ratios = [float(ratio) for ratio in re.findall(r"([0-9.]+) times the text", shown)]
     assert len(ratios) == 2
     assert max(ratios) < 3, shown
+
+
+@pytest.mark.parametrize("inner", ["{}", "<code>{}</code>", '<code class="py"><span class="k">{}</span></code>'])
+def test_code_of_a_page_keeps_its_lines_however_it_is_marked_up(tmp_path, inner):
+    code = "def f():\n    return 1\n\nx = 2"
+    (tmp_path / "page.html").write_text(f"<h1>Code</h1><pre>{inner.format(code)}</pre><p>Done.</p>", "utf-8")
+    assert code in read_corpus(tmp_path)["page.html"].text

@@ -33,6 +33,7 @@ HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 CELLS = ("td", "th")
 UNSEEN = ("head", "link", "meta", "noscript", "script", "style", "template", "title")
 BLOCKS = ("caption", "dd", "details", "dl", "dt", "fieldset", "form", "hr", "legend", "option", "section", "summary", "tr")
+INLINE = ("a", "b", "code", "em", "i", "kbd", "mark", "samp", "span", "strong", "tt", "u", "var")
 DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 UNUSED = range(0xF0000, 0xFFFFE)  # Unicode leaves them to whoever wants to mark something
 FIRST, LAST = re.compile(r"\S"), re.compile(r"\S(?=\s*\Z)")
@@ -98,6 +99,8 @@ def _drop_unseen(tree: Tree) -> None:
             element.attrib.pop(name, None)
         if not NUMBER.fullmatch(element.get("value", "")):
             element.attrib.pop("value", None)
+    for inline in tree.xpath(f"//pre//*[{' or '.join(f'self::{tag}' for tag in INLINE)}]"):
+        inline.drop_tag()  # in which inscriptis would lose the line breaks of code
     for link in tree.xpath("//a[starts-with(@href, '#')]"):
         if link.getparent().tag in HEADINGS and not any(c.isalnum() for c in link.text_content()):
             link.drop_tree()  # the mark by which a page offers a link to its heading
