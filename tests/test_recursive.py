@@ -16,7 +16,7 @@ from harness import experiment
 from harness.errors import HarnessError
 from harness.records import Document
 from harness.splitters.recursive import Recursive, RecursiveOptions
-from harness.tokenizers import Ruler
+from harness.tokenizers import Ruler, tiktoken
 
 CHROMAS = ["\n\n", "\n", ".", "?", "!", " ", ""]
 DOCUMENTS = ["chatlogs", "finance", "pubmed", "state_of_the_union", "wikitexts"]
@@ -55,6 +55,15 @@ def test_chunks_of_published_documents_are_langchains_to_the_character(document,
     text = (published.folder("chroma") / "corpora" / f"{document}.md").read_text("utf-8")
     overlap = int(share * size)
     assert texts(text, size, overlap) == langchains(text, size, overlap)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_chunks_of_published_documents_in_openais_tokens_are_those_that_langchain_counts(document):
+    text = (published.folder("chroma") / "corpora" / f"{document}.md").read_text("utf-8")
+    encoding = tiktoken.load_encoding("cl100k_base")
+    for options in ({}, {"separators": CHROMAS}):
+        expected = langchains(text, 200, 50, length_function=lambda t: len(encoding.encode_ordinary(t)), **options)
+        assert [text[start:end] for start, end in spans(text, 200, 50, "cl100k_base", **options)] == expected
 
 
 def test_chunks_of_the_handbook_are_langchains_to_the_character(repository):
