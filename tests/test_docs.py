@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from harness import experiment, experiment_file
+from harness import experiment, experiment_file, splitters
 from harness.cli import cli
 
 ROOT = Path(__file__).parent.parent
@@ -50,6 +50,16 @@ def test_the_reference_shows_every_key_of_the_experiment_file_with_its_default()
     for section, key in (("search", "trials"), ("search", "seed"), ("scoring", "k"), ("selection", "key"), ("threshold", "rule")):
         default = experiment_file.File.model_fields[section].annotation.model_fields[key].default  # type: ignore[union-attr]
         assert shown[section][key] == default
+
+
+def test_the_page_on_splitters_shows_every_splitter_and_every_option_with_its_default() -> None:
+    page = (ROOT / "docs" / "splitters.md").read_text("utf-8")
+    assert [name for name in splitters.EVERY if f"`{name}`" not in page] == []
+    shown: dict[str, dict[str, object]] = {}
+    for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL):
+        shown |= tomllib.loads(block)["splitters"]
+    defaults = {name: splitter.Options().model_dump() for name, splitter in splitters.SPLITTERS.items()}
+    assert shown == {name: options for name, options in defaults.items() if options}
 
 
 def test_the_command_line_s_verbs_are_all_in_the_readme() -> None:
