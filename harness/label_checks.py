@@ -70,7 +70,8 @@ class _Surroundings:
             if place.document_id not in self.sentences:
                 self.sentences[place.document_id] = sentences(text)
             spans = self.sentences[place.document_id]
-            touched = spans[(spans[:, 0] < place.span.end) & (spans[:, 1] > place.span.start)]
+            first = np.searchsorted(spans[:, 1], place.span.start, side="right")
+            touched = spans[first : np.searchsorted(spans[:, 0], place.span.end)]
             start = min([place.span.start, *touched[:1, 0].tolist()])
             found.append(text[start : max([place.span.end, *touched[-1:, 1].tolist()])])
         return " ".join(found)

@@ -65,13 +65,14 @@ class Labelling:
 
 
 Target = tuple[Document, Section | None]
-Wanted = tuple[str, tuple[str, ...]]  # a quote's text and the ids of the documents that it may stand in
+Wanted = tuple[str, str]  # a quote's text and the id of its document; empty for any document of the corpus
 
 
 @dataclass
 class _Notes:
     faults: list[Fault] = field(default_factory=list)
     warnings: list[Fault] = field(default_factory=list)
+    elsewhere: dict[Wanted, list[Place]] = field(default_factory=dict)  # where quotes that are not in their document stand
     explained: int = 0
     quotes: int = 0
     repeated: int = 0
@@ -103,7 +104,13 @@ def label(raws: Sequence[RawQuestion], corpus: Corpus, rule: SplitRule | None = 
             sections.setdefault(section.section_id, []).append((document, section))
     readings = [_read(raw, corpus, sections, notes) for raw in raws]
     wanted = list(dict.fromkeys(_wanted(r, q) for r in readings if r for q in r.quotes if q.start is None))
-    places = dict(zip(wanted, locate.find([(text, [corpus[i] for i in ids]) for text, ids in wanted]), strict=True))
+    documents = [(corpus[i],) if i else corpus.documents for _, i in wanted]
+    found = locate.find([(text, ds) for (text, _), ds in zip(wanted, documents, strict=True)])
+    places = dict(zip(wanted, found, strict=True))
+    lost = [w for w, where in places.items() if not where and w[1]][:MOST_EXPLAINED]
+    notes.elsewhere = dict(zip(lost, locate.find([(text, corpus.documents) for text, _ in lost]), strict=True))
+    placed = [(q.text, r.documents[q][0]) for r in readings if r for q in r.quotes if q.start is not None]
+    notes.repeated = sum(locate.repeated(placed))
     located = [(r.raw, q) for r in readings if r and (q := _question(r, corpus, places, notes))]
     questions = _split(raws, located, corpus, rule, notes)
     quoted = Quoted(notes.quotes, notes.repeated, notes.with_offset)
@@ -117,7 +124,8 @@ def _in_order(faults: Sequence[Fault], raws: Sequence[RawQuestion]) -> tuple[Fau
 
 
 def _wanted(reading: _Reading, quote: Quote) -> Wanted:
-    return quote.text, tuple(d.document_id for d in reading.documents[quote])
+    documents = reading.documents[quote]
+    return quote.text, documents[0].document_id if len(documents) == 1 else ""
 
 
 def _split(
@@ -261,7 +269,6 @@ def _places(reading: _Reading, quote: Quote, corpus: Corpus, places: Mapping[Wan
     notes.quotes += 1
     if quote.start is not None:
         notes.with_offset += 1
-        notes.repeated += documents[0].text.count(quote.text) > 1
         return _at_offset(raw, quote, documents[0], notes)
     found = places[_wanted(reading, quote)]
     if not found:
@@ -280,18 +287,23 @@ def _at_offset(raw: RawQuestion, quote: Quote, document: Document, notes: _Notes
     """The place at the user's offset, if the quote stands there."""
     start = quote.start or 0
     end = start + len(quote.text)
-    if 0 <= start < end <= len(document.text) and locate.agrees(document, quote.text, Span(start, end)):
-        return [Place(document.document_id, Span(start, end))]
+    if span := locate.at(document, quote.text, start):
+        return [Place(document.document_id, span)]
     if start < 0 or end > len(document.text):
         what = f"evidence [{start}, {end}) lies outside document '{document.document_id}' ({len(document.text)} characters)"
     else:
         stands, sought = document.text[start : min(end, start + 60)], quote.text[:60]
         what = f"at [{start}, {end}) of document '{document.document_id}' stands {stands!r}, not {sought!r}"
-    elsewhere = [s.start for s in locate.occurrences(document, quote.text)]
-    if way := locate.other_count(document, quote.text, start) if start >= 0 else "":
+    explained = notes.explained < MOST_EXPLAINED  # both look through the whole document
+    elsewhere = [s.start for s in locate.occurrences(document, quote.text)] if explained else []
+    if way := locate.other_count(document, quote.text, start) if start >= 0 and explained else "":
+        notes.explained += 1
         fix = f"the offsets count {way}; export them again in characters (code points)"
     elif elsewhere:
+        notes.explained += 1
         fix = f"it stands at {', '.join(map(str, elsewhere[:5]))}: correct the offset, or leave it out"
+    elif not explained:
+        fix = f"correct the offset, or leave it out (the first {MOST_EXPLAINED} are looked for elsewhere)"
     else:
         near = _nearest(quote.text, (document,), notes)
         fix = f"it stands nowhere in the document; {near}"
@@ -319,8 +331,7 @@ def _combined(raw: RawQuestion, quotes: Sequence[Quote], places: list[list[Place
 
 def _not_found(raw: RawQuestion, text: str, documents: Sequence[Document], corpus: Corpus, notes: _Notes) -> Fault:
     place = f"document '{documents[0].document_id}'" if len(documents) == 1 else "any document"
-    others = corpus.documents if len(documents) == 1 and notes.explained < MOST_EXPLAINED else ()
-    elsewhere = [d.document_id for d in others if locate.occurrences(d, text)]
+    elsewhere = [p.document_id for p in notes.elsewhere.get((text, documents[0].document_id), ())] if len(documents) == 1 else []
     if text.startswith("["):
         fix = "it begins like a JSON list but can't be read as one: check its quotes and brackets"
     elif elsewhere:

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from rapidfuzz import fuzz
 
 from harness.records import Document, Place, Span
@@ -29,8 +30,11 @@ ALIKE = str.maketrans(
     }
 )
 # Stretches that are folded letter by letter: white space that is more than one blank, and all beyond ASCII together with the
-# character before it, which a combining mark may belong to.
-SPECIAL = re.compile(r"[ -~]?[^ -~]+[ ]*|[ ]{2,}|`")
+# character before it, which a combining mark may belong to, be it a blank.
+SPECIAL = re.compile(r"(?:[!-~]|[ ]+)?[^ -~]+(?:[ ]+[^ -~]+)*[ ]*|[ ]{2,}|`")
+WIDTHS = (12, 4)  # of the first characters by which one of many texts is known
+FEW = 16  # texts that are sought one by one
+BLOCK = 2**20  # characters that are looked at together
 
 
 @dataclass(frozen=True)
@@ -127,18 +131,116 @@ def occurrences(document: Document, text: str) -> list[Span]:
 
 
 def find(wanted: Sequence[tuple[str, Sequence[Document]]]) -> list[list[Place]]:
-    """Where each text stands in its documents, in their order; every document is normalised once, and one at a time."""
-    found = [[Place(d.document_id, s) for d in documents for s in _verbatim(d, text)] for text, documents in wanted]
-    missing: dict[str, tuple[Document, list[int]]] = {}
+    """Where each text stands in its documents, in their order. Texts for the same documents are sought together, and a document
+    is normalised once for them, one at a time, if any of them is not there verbatim."""
+    found: list[list[Place]] = [[] for _ in wanted]
+    for documents, numbers in _together(wanted):
+        needles = _Needles([wanted[i][0] for i in numbers])
+        for d in documents:
+            for n, at in needles.stand_in(d.text):
+                end = at + len(needles.texts[n])
+                if _divides(d.text, at) and _divides(d.text, end):
+                    found[numbers[n]].append(Place(d.document_id, Span(at, end)))
+        if missing := [i for i in numbers if not found[i]]:
+            needles = _Needles([normalised(wanted[i][0]) for i in missing])
+            for d in documents:
+                folded = fold(d.text)
+                for n, at in needles.stand_in(folded.text):
+                    if span := folded.original(at, at + len(needles.texts[n])):
+                        found[missing[n]].append(Place(d.document_id, span))
+            for i in missing:
+                found[i] = sorted(set(found[i]))
+    return found
+
+
+def repeated(wanted: Sequence[tuple[str, Document]]) -> list[bool]:
+    """Whether each text stands more than once, verbatim, in its document."""
+    found = [False for _ in wanted]
+    for documents, numbers in _together([(text, (document,)) for text, document in wanted]):
+        needles = _Needles([wanted[i][0] for i in numbers])
+        first: dict[int, int] = {}
+        for n, at in needles.stand_in(documents[0].text):
+            if at >= first.setdefault(n, at) + len(needles.texts[n]):
+                found[numbers[n]] = True
+    return found
+
+
+def _together(wanted: Sequence[tuple[str, Sequence[Document]]]) -> list[tuple[Sequence[Document], list[int]]]:
+    """Documents with the numbers of the texts that are wanted in exactly these, or in the same list of them."""
+    groups: dict[object, tuple[Sequence[Document], list[int]]] = {}
     for i, (_, documents) in enumerate(wanted):
-        for d in documents if not found[i] else ():
-            missing.setdefault(d.document_id, (d, []))[1].append(i)
-    needles = {i: normalised(wanted[i][0]) for _, numbers in missing.values() for i in numbers}
-    for document, numbers in missing.values():
-        folded = fold(document.text)
-        for i in numbers:
-            found[i] += [Place(document.document_id, s) for s in _under_fold(folded, needles[i])]
-    return [sorted(places) if i in needles else places for i, places in enumerate(found)]
+        key = documents[0].document_id if len(documents) == 1 else id(documents)
+        groups.setdefault(key, (documents, []))[1].append(i)
+    return list(groups.values())
+
+
+class _Needles:
+    """Texts that are sought together: many of them in one pass over a document, by hashes of their first characters."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = texts
+        left = [n for n, text in enumerate(texts) if text]
+        self.tables: list[_Table] = []
+        for width in WIDTHS if len(left) > FEW else ():
+            self.tables.append(_Table(width, [(n, texts[n]) for n in left if len(texts[n]) >= width]))
+            left = [n for n in left if len(texts[n]) < width]
+        self.singly = left
+
+    def stand_in(self, text: str) -> Iterator[tuple[int, int]]:
+        """Number and offset of each that stands in a text; the offsets of one ascend."""
+        for n in self.singly:
+            yield from ((n, at) for at in _find_all(text, self.texts[n]))
+        for table in self.tables:
+            for at, numbers in table.candidates(text):
+                yield from ((n, at) for n in numbers if text.startswith(self.texts[n], at))
+
+
+class _Table:
+    """Numbers of texts by the hash of their first characters."""
+
+    def __init__(self, width: int, texts: Sequence[tuple[int, str]]) -> None:
+        self.width = width
+        self.numbers: dict[int, list[int]] = {}
+        for n, text in texts:
+            self.numbers.setdefault(int(self._hashes(text[:width])[0]), []).append(n)
+        self.known = np.array(sorted(self.numbers), dtype=np.uint64)
+        self.likely = np.zeros(2**20, dtype=bool)
+        self.likely[self.known >> np.uint64(44)] = True
+
+    def candidates(self, text: str) -> Iterator[tuple[int, list[int]]]:
+        """Offsets at which the hash of some texts stands, ascending, with their numbers."""
+        for begin in range(0, len(text) - self.width + 1, BLOCK) if self.numbers else ():
+            hashes = self._hashes(text[begin : begin + BLOCK + self.width - 1])
+            likely = np.flatnonzero(self.likely[hashes >> np.uint64(44)])
+            for i in likely[np.isin(hashes[likely], self.known)].tolist():
+                yield begin + i, self.numbers[int(hashes[i])]
+
+    def _hashes(self, text: str) -> np.ndarray:
+        """The hash of each stretch of `width` characters."""
+        letters = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
+        hashes = np.zeros(len(letters) - self.width + 1, dtype=np.uint64)
+        for i in range(self.width):
+            hashes = (hashes ^ letters[i : i + len(hashes)]) * np.uint64(0x9E3779B97F4A7C15)
+        return hashes
+
+
+def at(document: Document, text: str, start: int) -> Span | None:
+    """The span of a text at an offset, as far as the stored text goes there: it may have a line end or a soft hyphen more.
+
+    None when another text stands there.
+    """
+    stored, end = document.text, start + len(text)
+    if start < 0 or start >= len(stored):
+        return None
+    if end <= len(stored) and agrees(document, text, Span(start, end)):
+        return Span(start, end)
+    needle = normalised(text)
+    window = stored[start : start + 2 * len(text) + 256]
+    folded = fold(window)
+    if not needle or not folded.text.startswith(needle) or not _divides(stored, start):
+        return None
+    span = folded.original(0, len(needle))
+    return Span(start + span.start, start + span.end) if span and _divides(stored, start + span.end) else None
 
 
 def _verbatim(document: Document, text: str) -> list[Span]:
@@ -210,9 +312,10 @@ def other_count(document: Document, text: str, start: int) -> str:
     """By which other way of counting an offset would agree, for a message; empty when by none."""
     stored = document.text
     crlf = stored.replace("\r\n", "\n")
+    before = stored[:start]  # no way counts fewer than the characters
     ways = {
-        "UTF-16 units": len(stored.encode("utf-16-le")[: 2 * start].decode("utf-16-le", "ignore")),
-        "bytes": len(stored.encode()[:start].decode("utf-8", "ignore")),
+        "UTF-16 units": len(before.encode("utf-16-le")[: 2 * start].decode("utf-16-le", "ignore")),
+        "bytes": len(before.encode()[:start].decode("utf-8", "ignore")),
         "lines that end in one character": start + crlf[:start].count("\n") if len(crlf) < len(stored) else start,
     }
     return next((way for way, at in ways.items() if at != start and stored.startswith(text, at)), "")

@@ -51,7 +51,8 @@ def position(seed: int, key: str) -> float:
 def group_keys(questions: Sequence[Question], corpus: Corpus) -> list[str]:
     """A name for each question's group: the same for all that are connected by evidence, section or wording.
 
-    It is the smallest hash of the places of the group, so a question more changes it only when it joins two groups.
+    It is the smallest hash of the places of the group, so a question more changes it only when it joins two groups or brings
+    a further place to one.
     """
     anchors = [_anchors(q, corpus) for q in questions]
     parent: dict[str, str] = {}
@@ -88,7 +89,8 @@ def _parts(document: Document, place: Place) -> list[str]:
         return [f"section {s}" for s in document.section_ids(place.span)] or ["outside any section"]
     parts, at = [], place.span.start
     while at < place.span.end:
-        begin = document.text.rfind("\n\n", 0, at) + 2 if "\n\n" in document.text[:at] else 0
+        before = document.text.rfind("\n\n", 0, at)
+        begin = before + 2 if before >= 0 else 0
         parts.append(f"paragraph {begin}")
         following = document.text.find("\n\n", at)
         at = following + 2 if following >= 0 else place.span.end

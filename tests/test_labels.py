@@ -320,3 +320,27 @@ def test_questions_without_any_split_need_a_rule():
     assert fault.what == "no question says whether it is dev or holdout"
     assert "[data] split" in fault.fix
     assert [s for s, _ in label([raw(split="")], CORPUS, SplitRule(holdout=0.0)).questions] == ["dev"]
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "start", "stands"),
+    [("x ab\r\nc d", "ab\nc", 2, "ab\r\nc"), ("a\u00adbc", "abc", 0, "a\u00adbc"), ("e\u0301t", "\u00e9t", 0, "e\u0301t")],
+)
+def test_an_offset_where_the_text_begins_is_right_however_long_the_stored_text_is(text, quote, start, stands):
+    corpus = one(text)
+    labelling = label([raw(evidence=((Quote(quote, start=start),),), document="d")], corpus)
+    assert labelling.faults == ()
+    ((_, question),) = labelling.questions
+    ((place,),) = question.evidence.alternatives
+    assert text[place.span.start : place.span.end] == stands
+
+
+def test_no_more_offsets_than_a_reader_looks_at_are_sought_elsewhere():
+    corpus = one("Meet at the gate. " + "It shuts at ten. " * 3)
+    questions = [raw(f"Q{i}", f"Where is {i}?", evidence=((Quote("the gate", start=1),),)) for i in range(MOST_EXPLAINED + 2)]
+    fixes = [f.fix for f in label(questions, corpus).faults]
+    assert fixes[:MOST_EXPLAINED] == ["it stands at 8: correct the offset, or leave it out"] * MOST_EXPLAINED
+    assert (
+        fixes[MOST_EXPLAINED:]
+        == [f"correct the offset, or leave it out (the first {MOST_EXPLAINED} are looked for elsewhere)"] * 2
+    )

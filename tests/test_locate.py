@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from making import awkward_text, law
 
-from harness.locate import agrees, find, fold, nearest_text, normalised, occurrences, other_count
+from harness.locate import FEW, agrees, at, find, fold, nearest_text, normalised, occurrences, other_count, repeated
 from harness.records import Document, Place, Span
 from harness.text import characters
 
@@ -116,6 +116,56 @@ def test_many_texts_are_found_at_once_where_each_alone_is(texts, data):
         verbatim = [Place(d.document_id, s) for d in documents for s in occurrences(d, text) if d.text[s.start : s.end] == text]
         alone = [Place(d.document_id, s) for d in documents for s in occurrences(d, text)]
         assert places == (verbatim or alone)
+
+
+@given(
+    texts=st.lists(st.text("ab é\u0301\U0001f469", max_size=60), min_size=1, max_size=3),
+    evidence=st.lists(st.text("ab é\u0301\U0001f469", max_size=16), min_size=FEW + 1, max_size=3 * FEW),
+)
+@law
+def test_very_many_texts_are_found_in_one_pass_where_each_alone_is(texts, evidence):
+    documents = [Document(str(i), text) for i, text in enumerate(texts)]
+    together = find([(text, documents) for text in evidence])
+    assert together == [places for text in evidence for places in find([(text, documents)])]
+    assert repeated([(text, documents[0]) for text in evidence]) == [
+        texts[0].count(text) > 1 if text else False for text in evidence
+    ]
+
+
+def test_a_text_behind_the_end_of_a_block_of_a_long_document_is_found_once(monkeypatch):
+    monkeypatch.setattr("harness.locate.BLOCK", 16)
+    text = "".join(f"sentence {i} of many. " for i in range(40))
+    evidence = [f"sentence {i} of" for i in range(40)]
+    found = find([(e, (Document("d", text),)) for e in evidence])
+    assert [[p.span.start for p in places] for places in found] == [[text.index(e)] for e in evidence]
+
+
+def test_a_combining_mark_belongs_to_the_blank_before_it():
+    for text in ("a  \u0301b", "é  \u0301b", "é \u0301 \u0301b"):
+        borders = {0, *(b for _, b in characters(text).tolist())}
+        for sought in ("\u0301b", "\u0301", " \u0301b"):
+            assert all(s.start in borders for s in occurrences(Document("d", text), sought))
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "start", "found"),
+    [
+        ("x ab\r\nc d", "ab\nc", 2, "ab\r\nc"),
+        ("x a\u00adbc d", "abc", 2, "a\u00adbc"),
+        ("x e\u0301t d", "ét", 2, "e\u0301t"),
+        ("x a   b d", "a b", 2, "a   b"),
+        ("x a b d", "a b", 2, "a b"),
+        ("x a b d", "a b", 0, None),
+        ("x a b d", "a b", -5, None),
+        ("x a b d", "a b", 99, None),
+        ("x straße d", "stras", 2, None),
+        ("x e\u0301", "e\u00ad\u0301", 3, None),
+        ("\u00ad d", "\u00ad\u00ad", 0, None),
+    ],
+)
+def test_a_text_at_an_offset_goes_as_far_as_the_stored_text_does(text, quote, start, found):
+    span = at(Document("d", text), quote, start)
+    assert (text[span.start : span.end] if span else None) == found
 
 
 def test_an_offset_agrees_with_what_stands_there_up_to_the_normalisation():

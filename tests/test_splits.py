@@ -115,6 +115,9 @@ def test_a_written_split_is_read_as_it_was_written(tmp_path):
     [
         ("", "not a split that `harness split` wrote"),
         ("[]", "not a split that `harness split` wrote"),
+        ("[" * 100_000, "not a split that `harness split` wrote (RecursionError"),
+        (json.dumps(facts() | {"holdout": 10**400}), "not a split that `harness split` wrote (OverflowError"),
+        (json.dumps(facts() | {"seed": float("inf")}), "not a split that `harness split` wrote (OverflowError"),
         (json.dumps({"holdout": 0.3}), "not a split that `harness split` wrote (KeyError: 'seed')"),
         (json.dumps(facts() | {"seed": 8}), "the split was edited after it was written"),
         (json.dumps(facts(questions={"ab": "train"})), "not a split that `harness split` wrote"),

@@ -16,7 +16,7 @@ from harness.formats.cells import derived_id, wording
 from harness.formats.json_values import Node, question_files
 from harness.label_checks import listed
 from harness.labels import Quote, RawQuestion
-from harness.records import Corpus, Document, Section, Span
+from harness.records import Corpus, Document, Section
 
 
 @dataclass
@@ -127,12 +127,12 @@ def _quote(answer: Node, context: str, before: int) -> Quote:
 def _check_offset(answer: Node, context: str, text: str, start: int) -> None:
     """Here, for offsets count from the paragraph: a later message could speak of the document's only."""
     end, paragraph = start + len(text), Document("", context)
+    if locate.at(paragraph, text, start):
+        return
     if start < 0 or end > len(context):
         what = f"the answer [{start}, {end}) lies outside its context ({len(context)} characters)"
-    elif not locate.agrees(paragraph, text, Span(start, end)):
-        what = f"at [{start}, {end}) of the context stands '{context[start:end]}', not '{text}'"
     else:
-        return
+        what = f"at [{start}, {end}) of the context stands '{context[start:end]}', not '{text}'"
     elsewhere = ", ".join(str(s.start) for s in locate.occurrences(paragraph, text)[:5])
     if start >= 0 and (way := locate.other_count(paragraph, text, start)):
         fix = f"the offsets count {way}; export them again in characters (code points)"
