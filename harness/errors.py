@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from typing import Any
 
+UNPRINTABLE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")  # what steers a terminal, and what no stream can write
+MOST_SHOWN = 2_000  # characters of a message; what is longer loses its middle
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong: its place, the rule with the value that broke it, and the way out."""
+    """One thing that is wrong: its place, the rule with the value that broke it, and the way out.
+
+    Values come from files: what can't be printed in them is escaped, and what would fill screens is shortened.
+    """
 
     where: str
     what: str
     fix: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "what", _printable(self.what))
+        object.__setattr__(self, "fix", _printable(self.fix))
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}; {self.fix}"
 
     def as_json(self) -> dict[str, str]:
         return asdict(self)
+
+
+def _printable(text: str) -> str:
+    shown = UNPRINTABLE.sub(lambda m: repr(m[0])[1:-1], text)
+    if len(shown) > MOST_SHOWN:
+        shown = f"{shown[: MOST_SHOWN // 2]} … {shown[-MOST_SHOWN // 2 :]}"
+    return shown
 
 
 class HarnessError(Exception):

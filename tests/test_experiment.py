@@ -7,7 +7,7 @@ import re
 import pytest
 
 from harness import embedders, experiment, formats, ranking, selection, splitters, threshold, tokenizers
-from harness.errors import HarnessError
+from harness.errors import Fault, HarnessError
 from harness.records import Point
 from harness.space import Choices, Range
 
@@ -402,3 +402,26 @@ def test_tokens_without_a_tokenizer_are_refused_before_anything_is_read(load):
         load(('"words"', '"tokens"'))
     with pytest.raises(HarnessError, match="embedder 'tfidf' has no tokens of its own"):
         load(('splitter = "words"', 'splitter = "words"\nunit = "model-tokens"'))
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        ("${HARNESS_NO_SUCH}/a.csv", "environment variable HARNESS_NO_SUCH is not set"),
+        ("${HARNESS_EMPTY}/a.csv", "environment variable HARNESS_EMPTY is empty"),
+        ("~no-such-user/a.csv", "'~no-such-user/a.csv' begins with the home folder of nobody known here"),
+        (" ", "the path is empty"),
+    ],
+)
+def test_a_path_that_leads_nowhere_because_of_how_it_is_written_is_told_with_its_line(faults, monkeypatch, value, what):
+    monkeypatch.setenv("HARNESS_EMPTY", "")
+    (fault,) = faults(('corpus = "sections.csv"', f'corpus = "{value}"'))
+    assert fault.where.endswith("four.toml line 7 [data] corpus")
+    assert fault.what == what
+
+
+def test_a_message_escapes_what_steers_a_terminal_and_is_never_longer_than_a_screen():
+    fault = Fault("a.csv line 2", "unknown split '\x1b[2J\ud800'", "x" * 100_000)
+    assert fault.what == r"unknown split '\x1b[2J\ud800'"
+    assert len(fault.fix) == 2_003
+    assert "\n" in Fault("a", "two\nlines", "é").what

@@ -6,6 +6,8 @@ import csv
 import gzip
 import io
 import json
+import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,7 +16,22 @@ from making import awkward_text, law
 
 from harness import files
 from harness.errors import HarnessError
-from harness.files import read_bytes, read_json, read_json_lines, read_text
+from harness.files import read_bytes, read_json, read_json_lines, read_rows, read_text
+
+
+@pytest.mark.parametrize("header", ['"', '"a"b,c\n1,2\n'])
+def test_a_table_whose_first_line_is_torn_is_no_csv(tmp_path, header):
+    (tmp_path / "a.csv").write_text(header)
+    ((where, what),) = faults_of(read_rows, tmp_path / "a.csv", "utf-8", ("a",))
+    assert (where, what[:9]) == ("a.csv line 1", "not CSV (")
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    for place in (tmp_path / name, Path("/dev/zero")):
+        with pytest.raises(HarnessError, match="a pipe, a socket or a device, no file"):
+            read_bytes(place)
 
 
 @pytest.fixture
