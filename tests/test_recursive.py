@@ -186,6 +186,7 @@ def test_a_token_that_lies_in_two_pieces_counts_in_both():
     ("options", "message"),
     [
         ({"separators": ["("], "is_separator_regex": True}, r"separator '\(' is no regular expression"),
+        ({"separators": ["(?i)a"], "is_separator_regex": True}, "global flags not at the start"),
         ({"separators": ["(a|b)"], "is_separator_regex": True}, r"separator '\(a\|b\)' has a group"),
         ({"separators": ["a"], "is_separator_regex": True, "keep_separator": False}, "writes its pattern into the chunks"),
         ({"separators": []}, "at least 1 item"),

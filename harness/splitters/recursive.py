@@ -29,7 +29,7 @@ class RecursiveOptions(BaseModel):
     def _patterns_cut_and_do_nothing_else(cls, separators: list[str], info: ValidationInfo) -> list[str]:
         for pattern in separators if info.data.get("is_separator_regex") else ():
             try:
-                groups = re.compile(pattern).groups
+                groups = re.compile(f"({pattern})").groups - 1  # in brackets, as LangChain does to keep what it finds
             except (re.error, RecursionError, OverflowError) as error:
                 raise ValueError(f"separator {pattern!r} is no regular expression ({error})") from None
             if groups:
