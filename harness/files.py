@@ -28,7 +28,10 @@ HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")  # escapes that may be half of a su
 
 
 def read_rows(path: Path, encoding: str, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Rows of a CSV with their place (`file line N`). Raises HarnessError for a missing column or a torn row."""
+    """Rows of a CSV with their place (`file line N`).
+
+    Raises HarnessError at once for a missing column, and with every torn row after the last: catch it to add your own faults.
+    """
     reader = csv.DictReader(lines(read_text(path, encoding)), strict=True)
     try:
         missing = [c for c in columns if c not in (reader.fieldnames or ())]
@@ -53,21 +56,25 @@ def read_rows(path: Path, encoding: str, columns: tuple[str, ...]) -> Iterator[t
                 for c in missing
             ]
         )
+    torn: list[Fault] = []
     while True:
         line = reader.line_num + 1
         try:
             row = next(reader)
         except StopIteration:
+            if torn:
+                raise HarnessError(torn) from None
             return
-        except csv.Error as error:
-            raise HarnessError(_not_csv(path, line, error)) from error
+        except csv.Error as error:  # what follows can't be told apart
+            raise HarnessError([*torn, _not_csv(path, line, error)]) from error
         # The line that the row begins on: the reader has gone on to its last, and skips blank lines.
         inside = sum(str(cell).count("\n") for cell in row.values())
         where = f"{path} line {reader.line_num - inside}"
         if None in row or None in row.values():
             cells = sum(v is not None for v in row.values()) + len(row.get(None) or ()) - (None in row)
             what = f"{cells} cells where the header names {len(reader.fieldnames or ())}"
-            raise HarnessError(Fault(where, what, "quote cells that hold commas or line breaks"))
+            torn.append(Fault(where, what, "quote cells that hold commas or line breaks"))
+            continue
         yield where, row
 
 

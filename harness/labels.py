@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
 from harness import locate, splits
-from harness.errors import Fault, nearest
+from harness.errors import Fault, HarnessError, nearest
 from harness.records import Corpus, Document, Evidence, Place, Question, Section, Span
 from harness.splits import SplitRule
 
@@ -62,6 +62,14 @@ class Labelling:
     faults: tuple[Fault, ...] = ()
     warnings: tuple[Fault, ...] = ()
     quoted: Quoted = Quoted()
+
+
+class PartlyRead(HarnessError):
+    """Some entries of a file could not be read; `questions` are the others, so that their faults are told in the same go."""
+
+    def __init__(self, faults: Iterable[Fault], questions: Iterable[RawQuestion]) -> None:
+        super().__init__(faults)
+        self.questions = tuple(questions)
 
 
 Target = tuple[Document, Section | None]

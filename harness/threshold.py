@@ -77,7 +77,8 @@ def gap(scores: GateScores) -> Choice:
     best = _best_balanced_accuracy(scores)
     if best is None:
         lowest = min(*scores.positives, *scores.negatives)
-        return Choice(lowest, f"{begin}; no threshold does better than answering whatever matches at all: the lowest score, {lowest:.6f}")
+        how = f"{begin}; no threshold does better than answering whatever matches at all: the lowest score, {lowest:.6f}"
+        return Choice(lowest, how)
     below, above, accuracy = best
     return Choice(
         _between(below, above),

@@ -38,7 +38,7 @@ def write(tmp_path):
 
 def faults_of(source):
     with pytest.raises(HarnessError) as caught:
-        formats.load(source)
+        formats.load(source).sound()
     return caught.value.faults
 
 
@@ -269,3 +269,13 @@ def test_the_shipped_data_are_those_of_their_checksums(repository):
     assert sorted(name for _, name in listed) == ["questions.csv", "sections.csv"]
     for digest, name in listed:
         assert hashlib.sha256((home / name).read_bytes()).hexdigest() == digest
+
+
+def test_what_can_t_be_read_of_some_rows_is_told_together_with_what_is_wrong_about_the_others(write):
+    rows = "Q4,Torn?,A1\nQ5,When?,,dev,[[]]\nQ6,Lost?,Z9,dev,at ten\nQ7,Torn too?,A1,dev\n"
+    assert [(f.where.rpartition(" ")[2], f.what.split("(")[0].strip()) for f in faults_of(write(questions=QUESTIONS + rows))] == [
+        ("6", "evidence has an empty list of texts"),
+        ("5", "3 cells where the header names 5"),
+        ("8", "4 cells where the header names 5"),
+        ("7", "unknown section 'Z9'"),
+    ]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from harness.corpora import kind
 from harness.errors import Fault, HarnessError, Refused, nearest
 from harness.formats import beir, chroma, handbook, json_array, json_lines, legalbench_rag, squad
 from harness.label_checks import Subject
-from harness.labels import Quoted, RawQuestion
+from harness.labels import PartlyRead, Quoted, RawQuestion
 from harness.records import Claim, Corpus, Question, labels_sha256, questions_sha256
 from harness.splits import SplitRule
 
@@ -22,7 +22,9 @@ class Format(Protocol):
 
     def read_corpus(self, path: Path, encoding: str) -> Corpus: ...
 
-    def read_questions(self, path: Path, encoding: str) -> list[RawQuestion]: ...
+    def read_questions(self, path: Path, encoding: str) -> list[RawQuestion]:
+        """Raises PartlyRead where some entries can be read and others not."""
+        ...
 
 
 # What a file of questions is by its suffix, for who named another format than the file's.
@@ -64,8 +66,13 @@ class DataSource:
     def read_labels(self, corpus: Corpus) -> labels.Labelling:
         read = resolve(self.format, "[data] format").read_questions
         self._require_suffix()
-        raws = read(self.questions, self.questions_encoding or self.encoding)
-        return labels.label(raws, corpus, self.rule if self.split is not None else None)
+        rule = self.rule if self.split is not None else None
+        try:
+            raws = read(self.questions, self.questions_encoding or self.encoding)
+        except PartlyRead as partly:
+            labelling = labels.label(partly.questions, corpus, rule)
+            return replace(labelling, faults=(*partly.faults, *labelling.faults))
+        return labels.label(raws, corpus, rule)
 
     def _require_suffix(self) -> None:
         """Raises HarnessError when the questions' file is plainly of another format than the one named."""

@@ -13,7 +13,7 @@ from rapidfuzz.distance import OSA
 from harness.errors import Fault, HarnessError
 from harness.formats.cells import Entry, as_date, as_reviewed, derived_id, evidence_of, quote_of
 from harness.formats.json_values import shown
-from harness.labels import Quote, RawQuestion
+from harness.labels import PartlyRead, Quote, RawQuestion
 
 # What a key is called, and what else it may be called.
 NAMES = {
@@ -45,12 +45,13 @@ def questions_of(files: Iterable[Path], read: Callable[[Path], Iterable[tuple[st
         try:
             for where, value in read(file):
                 entry = Entry(where, "correct the value")
-                questions.append(_question(entry, _by_meaning(value, entry)))
+                question = _question(entry, _by_meaning(value, entry))
                 faults += entry.faults
+                questions += [] if entry.faults else [question]
         except HarnessError as error:
             faults += error.faults
     if faults:
-        raise HarnessError(faults)
+        raise PartlyRead(faults, questions)
     return questions
 
 

@@ -12,7 +12,7 @@ from harness.corpora import read_corpus
 from harness.errors import Fault, HarnessError
 from harness.files import read_rows
 from harness.formats.cells import Entry, as_date, as_reviewed, parse_evidence
-from harness.labels import Quote, RawQuestion
+from harness.labels import PartlyRead, Quote, RawQuestion
 
 COLUMNS = ("question_id", "question", "expected_section", "evidence_span")
 
@@ -23,25 +23,31 @@ def read_questions(path: Path, encoding: str) -> list[RawQuestion]:
     """Raises HarnessError when the file can't be read as the format; label faults come later, all at once."""
     faults: list[Fault] = []
     questions = []
-    for where, row in read_rows(path, encoding, COLUMNS):
-        condition = row.get("condition_span", "").strip()
-        entry = Entry(where)
-        questions.append(
-            RawQuestion(
-                where=where,
-                question_id=row["question_id"].strip(),
-                text=row["question"].strip(),
-                split=row.get("split", ""),
-                section_id=row["expected_section"].strip(),
-                document_id=row.get("document_id", "").strip(),
-                evidence=entry.read(parse_evidence, row["evidence_span"], ()),
-                condition=Quote(condition) if condition else None,
-                source=row.get("source", "").strip(),
-                date=entry.read(as_date, row.get("date", ""), ""),
-                reviewed=entry.read(as_reviewed, row.get("reviewed", ""), True),
-            )
-        )
-        faults += entry.faults
+    try:
+        for where, row in read_rows(path, encoding, COLUMNS):
+            entry = Entry(where)
+            question = _question(where, row, entry)
+            faults += entry.faults
+            questions += [] if entry.faults else [question]
+    except HarnessError as error:
+        faults += error.faults
     if faults:
-        raise HarnessError(faults)
+        raise PartlyRead(faults, questions)
     return questions
+
+
+def _question(where: str, row: dict[str, str], entry: Entry) -> RawQuestion:
+    condition = row.get("condition_span", "").strip()
+    return RawQuestion(
+        where=where,
+        question_id=row["question_id"].strip(),
+        text=row["question"].strip(),
+        split=row.get("split", ""),
+        section_id=row["expected_section"].strip(),
+        document_id=row.get("document_id", "").strip(),
+        evidence=entry.read(parse_evidence, row["evidence_span"], ()),
+        condition=Quote(condition) if condition else None,
+        source=row.get("source", "").strip(),
+        date=entry.read(as_date, row.get("date", ""), ""),
+        reviewed=entry.read(as_reviewed, row.get("reviewed", ""), True),
+    )
