@@ -13,8 +13,8 @@ test: $(VENV)/.installed-test
 	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-dev
-	$(VENV)/bin/ruff check harness tests
-	$(VENV)/bin/ruff format --check harness tests
+	$(VENV)/bin/ruff check harness tests benchmarks
+	$(VENV)/bin/ruff format --check harness tests benchmarks
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
