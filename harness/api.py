@@ -78,13 +78,13 @@ class LoadedExperiment:
 
         Raises HarnessError when the model is not where the file says, though check loads none.
         """
-        from harness.label_advice import advise, opened_here
+        from harness.label_advice import advise, opened_here, unmeasurable
 
         embedders.EMBEDDERS[self.experiment.embedder_type].find(self.experiment.embedder_options)
         labelled, doubts = formats.load_with_doubts(self.experiment.source)
-        opened = opened_here(self.experiment, labelled)
+        own = (*opened_here(self.experiment, labelled), *unmeasurable(self.experiment, labelled))
         advice = advise(self.experiment, labelled)
-        return Checked(labelled, (*labelled.faults, *opened), (*doubts, *advice.warnings), advice.lengths)
+        return Checked(labelled, (*labelled.faults, *own), (*doubts, *advice.warnings), advice.lengths)
 
     def split(self, holdout: float | None = None, seed: int | None = None, out: Path | None = None) -> Written:
         """Write down which of the questions without a split are dev and which holdout."""

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from harness import embedders, tokenizers, wording
+from harness import embedders, metrics, tokenizers, wording
 from harness.errors import Fault, HarnessError
 from harness.experiment import Experiment
 from harness.formats import SHORT_HASH, Labelled
 from harness.label_checks import listed
 from harness.pipeline import quantiles
 from harness.records import Claim, Document, Place, Quantiles, Question
+from harness.selection import REGION_KEY
 from harness.state import State
 from harness.text import sentences
 from harness.tokenizers import Tokenizer, as_offsets, count_touched
@@ -114,9 +115,31 @@ class _Case:
 def read_sound(experiment: Experiment) -> Labelled:
     """Corpus and labels. Raises HarnessError with every fault of them, questions of an opened holdout in dev among them."""
     labelled = experiment.read_labels()
-    if faults := [*labelled.faults, *opened_here(experiment, labelled)]:
+    if faults := [*labelled.faults, *opened_here(experiment, labelled), *unmeasurable(experiment, labelled)]:
         raise HarnessError(faults)
     return labelled
+
+
+def unmeasurable(experiment: Experiment, labelled: Labelled) -> list[Fault]:
+    """A fault for metrics of the selection's key that none of the dev questions has."""
+    asked = labelled.answerable
+    if not asked:
+        return []  # which has a fault of its own
+    regions = not any(q.evidence.whole for q in asked if q.evidence)
+    lacking = [
+        part
+        for part in (part.removeprefix("-") for part in experiment.selection.key)
+        if part not in metrics.COSTS
+        and (
+            (part.startswith("document_") != regions and not part.startswith("section_"))
+            or (part.startswith("section_") and not any(q.expected_section for q in asked))
+            or (part.startswith("hit_with_condition") and not any(q.condition for q in asked))
+        )
+    ]
+    if not lacking:
+        return []
+    what = f"no dev question has what {', '.join(map(repr, lacking))} measures"
+    return [Fault("[selection] key", what, REGION_KEY if regions else "put other metrics there, such as hit_at_1")]
 
 
 def opened_here(experiment: Experiment, labelled: Labelled) -> list[Fault]:

@@ -11,6 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from harness.errors import Fault, HarnessError
 from harness.records import TrialResult
 
+# What experiments go by whose questions name whole documents or sections.
+REGION_KEY = 'write [selection] key = ["document_hit_at_1", "document_hit_at_3", "-index_ratio"]'
+
 
 class Selection(BaseModel):
     """`[selection]`; `rule` is a name in `RULES`, `margin` is in questions, `target` a value of the key's first metric."""
@@ -55,7 +58,7 @@ def key_values(trial: TrialResult, key: Sequence[str]) -> tuple[float, ...]:
 def objective(trial: TrialResult, key: Sequence[str]) -> float:
     """The one number that a sampler maximises: the key's hit rates in their order, each weighing less than one question
     of the one before it. A key without hit rates: its first part."""
-    hits = [part for part in key if part.startswith(("hit_at_", "document_hit_at_"))]
+    hits = [part for part in key if part.startswith(("hit_at_", "document_hit_at_")) and part in trial.metrics]
     if not hits:
         return key_values(trial, key)[0]
     questions = trial.answerable
@@ -121,7 +124,7 @@ def select(results: Sequence[TrialResult], rule: Selection) -> Selected:
     if all(key_values(t, rule.key[:1])[0] == float("-inf") for t in open_to_choice):
         what = f"'{rule.key[0]}' is undefined for every complete trial: no question has what it measures"
         regions = complete[0].hit_name != "hit"
-        fix = 'write key = ["document_hit_at_1", "document_hit_at_3", "-index_ratio"]' if regions else "put another metric first"
+        fix = REGION_KEY if regions else "put another metric first"
         raise HarnessError(Fault("[selection] key", what, fix))
     allowed = [t for t in open_to_choice if rule.max_context_at_3 is None or t.metrics["context_at_3"] <= rule.max_context_at_3]
     if not allowed:

@@ -326,7 +326,7 @@ class _Sweep:
     def _outcome(self) -> SweepOutcome:
         results = tuple(self.results[n] for n in sorted(self.results))
         selected = selection.select(results, self.experiment.selection)
-        command, url = self.tracker.ui()
+        command, url = self.tracker.ui(f"dev/{selected.leader.hit_name.replace(' ', '_')}_at_1")
         diagnosis = diagnose(results, selected, self.labelled)
         sources = by_source(selected.chosen.evaluation, self.labelled.dev)
         return SweepOutcome(self.name, self.parent, results, selected, diagnosis, sources, dict(self.runs), command, url)

