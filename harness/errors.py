@@ -72,6 +72,11 @@ class TrialTimeout(HarnessError):
     """A trial passed its time limit."""
 
 
+def counted(number: int, one: str, several: str) -> str:
+    """A number with what it is of, in the words for one or for several: `1 question is`, `2 questions are`."""
+    return f"{number:,} {one if number == 1 else several}"
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """A remedy for a mistyped name: the nearest known one, else all of them."""
     names = sorted(known)

@@ -12,7 +12,7 @@ from harness import answers, asking
 from harness.answers import Answer, Dropped
 from harness.asking import Prompt, Wanted
 from harness.endpoint import TOKENS, Endpoint, Failure, Said
-from harness.errors import Fault, HarnessError
+from harness.errors import Fault, HarnessError, counted
 from harness.growing import Imported, doubts, sieve_of
 from harness.question_file import QuestionFile
 from harness.records import Corpus
@@ -64,7 +64,8 @@ def generate(
         prompts.setdefault(p.document_id, []).append(p)
     skipped = tuple(d.document_id for d in chosen if d.document_id in done)
     if skipped:
-        say(f"left out: {len(skipped)} documents that have questions from {endpoint.model} already (--again asks anyway)")
+        had = counted(len(skipped), "document that has", "documents that have")
+        say(f"left out: {had} questions from {endpoint.model} already (--again asks anyway)")
     total = _Total(file, corpus, endpoint.model, date)
     for asked in _ask_all(endpoint, prompts, concurrency):
         if line := total.add(asked):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness import embedders, metrics, tokenizers, wording
-from harness.errors import Fault, HarnessError
+from harness.errors import Fault, HarnessError, counted
 from harness.experiment import Experiment
 from harness.formats import SHORT_HASH, Labelled
 from harness.label_checks import listed
@@ -166,7 +166,8 @@ def opened_in_dev(experiment: Experiment, labelled: Labelled, claims: Iterable[C
         ids = [short[h] for h in claim.questions if h in short]
         if ids:
             what = (
-                f"{len(ids)} dev questions are of the holdout opened at {claim.claimed} for '{claim.experiment}': {listed(ids)}"
+                f"{counted(len(ids), 'dev question is', 'dev questions are')} of the holdout opened at {claim.claimed} for "
+                f"'{claim.experiment}': {listed(ids)}"
             )
             fix = "move them back, or retire that holdout: `harness split --retire`"
             faults.append(Fault("questions", what, fix))

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from harness import wording
-from harness.errors import Fault
+from harness.errors import Fault, counted
 from harness.labels import Labelling
 from harness.records import Corpus, Place, Question, Span
 from harness.text import sentences
@@ -193,10 +193,12 @@ def _near_duplicates(subject: Subject) -> Iterator[Fault]:
         if one.sha256 != other.sha256:
             (within if split == other_split else across).append(f"{one.question_id} and {other.question_id}")
     if within:
-        what = f"{len(within)} pairs of questions of one split are nearly the same: {listed(within)}"
+        pairs = counted(len(within), "pair of questions of one split is", "pairs of questions of one split are")
+        what = f"{pairs} nearly the same: {listed(within)}"
         yield Fault("questions", what, "keep one of each: two count double")
     if across:
-        what = f"{len(across)} holdout questions are nearly the same as a dev question: {listed(across)}"
+        pairs = counted(len(across), "pair of a dev and a holdout question is", "pairs of a dev and a holdout question are")
+        what = f"{pairs} nearly the same: {listed(across)}"
         yield Fault("questions", what, "move each pair into one split, or replace one")
 
 
@@ -213,7 +215,10 @@ def _shared_across_splits(subject: Subject) -> Iterator[Fault]:
         if span.touches(p.span)
     ]
     if pairs := list(dict.fromkeys(pairs)):
-        what = f"{len(pairs)} pairs of a dev and a holdout question share evidence: {listed(pairs)}"
+        sharing = counted(
+            len(pairs), "pair of a dev and a holdout question shares", "pairs of a dev and a holdout question share"
+        )
+        what = f"{sharing} evidence: {listed(pairs)}"
         yield Fault("questions", what, "move each pair into one split: the choice was made on that very text")
 
 
@@ -223,7 +228,7 @@ def _whole_sections(subject: Subject) -> Iterator[Fault]:
         if q.evidence and q.evidence.whole and any(_is_section(p, subject.corpus) for p in q.evidence.places()):
             ids.append(q.question_id)
     if ids:
-        what = f"the evidence of {len(ids)} questions is as long as its section: {listed(ids)}"
+        what = f"the evidence of {counted(len(ids), 'question', 'questions')} is as long as its section: {listed(ids)}"
         yield Fault("questions", what, "quote the shortest text that answers; whole sections make every large chunk right")
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
 
 from harness import splits
 from harness.errors import Fault, HarnessError, Refused
@@ -166,10 +170,19 @@ def _write(experiment: Experiment, path: Path, asked: _Set, rule: SplitRule, tol
         "questions": dict(sorted(questions.items())),
     }
     facts["digest"] = splits.digest(facts)
-    write_atomically(path, json.dumps(facts, indent=1) + "\n")
+    _write_once(path, json.dumps(facts, indent=1) + "\n")
     groups = len(set(splits.group_keys(asked.questions, asked.corpus)))
     reference = Path(os.path.relpath(path.resolve(), experiment.path.parent)).as_posix()
     return Written(path, facts, _counts(asked.questions, assigned), groups, reference)
+
+
+def _write_once(path: Path, text: str) -> None:
+    """Write a file that is not there; of several that try at once on this machine one does. Raises Refused for the others."""
+    name = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    with FileLock(Path(tempfile.gettempdir()) / f"chunking-harness-{name}.lock"):
+        if path.exists():
+            _refuse(path)
+        write_atomically(path, text)
 
 
 def _counts(questions: Sequence[Question], assigned: Sequence[str]) -> dict[str, dict[str, int]]:

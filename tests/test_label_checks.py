@@ -52,15 +52,15 @@ def test_sound_questions_have_no_fault_and_only_the_doubts_of_a_small_set():
         ),
         (
             [raw(3, "Where do parcels wait?", "Parcels wait"), raw(4, "Where do the parcels wait", "by the door")],
-            "questions: 1 pairs of questions of one split are nearly the same: Q3 and Q4",
+            "questions: 1 pair of questions of one split is nearly the same: Q3 and Q4",
         ),
         (
             [raw(3, "Where do parcels wait?", "Parcels wait"), raw(4, "Where do the parcels wait", "by the door", "holdout")],
-            "questions: 1 holdout questions are nearly the same as a dev question: Q3 and Q4",
+            "questions: 1 pair of a dev and a holdout question is nearly the same: Q3 and Q4",
         ),
         (
             [raw(3, "Closing time?", "gate shuts", "holdout")],
-            "questions: 1 pairs of a dev and a holdout question share evidence: Q1 and Q3",
+            "questions: 1 pair of a dev and a holdout question shares evidence: Q1 and Q3",
         ),
         (
             [raw(3, "Until when may I come in?", "Dogs are welcome")],
@@ -111,7 +111,7 @@ def test_evidence_as_long_as_a_section_of_several_sentences_is_a_warning():
     half = TEXT.index("\n\n")
     corpus = Corpus((Document("d", TEXT, (Section("A", "", Span(0, half)), Section("B", "", Span(half + 2, len(TEXT))))),))
     whole = [raw(1, "What are the rules?", TEXT[:half]), raw(2, "What of the yard?", "Dogs are welcome")]
-    assert "questions: the evidence of 1 questions is as long as its section: Q1" in warnings(whole, corpus)
+    assert "questions: the evidence of 1 question is as long as its section: Q1" in warnings(whole, corpus)
 
 
 def test_entries_beside_manuals_are_a_warning():

@@ -392,7 +392,7 @@ def test_a_question_that_repeats_another_or_is_answered_elsewhere_is_left_out_an
     labelled = formats.load(write("squad", "s.json", "s.json", {"s.json": file})).sound()
     assert [q.question_id for q in labelled.dev] == ["q1", "q3", "q6", "q7"]
     (remark,) = labelled.corpus.remarks
-    assert remark.what == "3 questions repeat another, or are answered elsewhere, and are left out: q2, q4, q5"
+    assert remark.what == "3 questions repeat another or are answered elsewhere, and left out: q2, q4, q5"
 
 
 @st.composite

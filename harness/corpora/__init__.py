@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.corpora import docx, html, json_lines, markdown, pdf, places, plain, rst, sections
 from harness.corpora.places import Found
-from harness.errors import Fault, HarnessError
+from harness.errors import Fault, HarnessError, counted
 from harness.records import Corpus, Document
 
 # Path, document id for a file that is one document, encoding.
@@ -82,7 +82,7 @@ def _known(path: Path, found: Found) -> list[Path]:
     if found.files == (path,):
         what = f"'{path.suffix}' is no kind of file that a corpus can be read from"
         raise HarnessError(Fault(str(path), what, f"give a folder, a glob, or one of {', '.join(READERS)} (packed or not)"))
-    others = f"; it has {_number(len(found.files), *OTHERS)}" if found.files else ""
+    others = f"; it has {counted(len(found.files), *OTHERS)}" if found.files else ""
     what = f"no file of a kind that can be read ({', '.join(READERS)}){others}"
     raise HarnessError(Fault(str(path), what, "give the folder or the glob that holds the documents"))
 
@@ -117,8 +117,4 @@ def _remarks(path: Path, found: Found, files: Sequence[Path], documents: Sequenc
         if number:
             shown = ", ".join(names[:MOST_NAMED]) + ", …" * (len(names) > MOST_NAMED)
             was = "was" if number == 1 else "were"
-            yield Fault(str(path), f"{_number(number, *words)} {was} left out ({shown})", fix)
-
-
-def _number(number: int, one: str, several: str) -> str:
-    return f"{number:,} {one if number == 1 else several}"
+            yield Fault(str(path), f"{counted(number, *words)} {was} left out ({shown})", fix)

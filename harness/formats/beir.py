@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.errors import Fault, HarnessError
+from harness.errors import Fault, HarnessError, counted
 from harness.files import read_json_lines, read_text
 from harness.formats.json_values import Node
 from harness.labels import RawQuestion
@@ -38,7 +38,8 @@ def read_corpus(path: Path, encoding: str) -> Corpus:
         raise HarnessError(faults)
     if not documents:
         raise HarnessError(Fault(str(file), "the corpus is empty", "add documents with text"))
-    left_out = Fault(str(file), f"{empty} documents without text and title were left out", "fill or remove them")
+    number = counted(empty, "document without text and title was", "documents without text and title were")
+    left_out = Fault(str(file), f"{number} left out", "fill or remove what is empty")
     return Corpus(tuple(documents[i] for i in sorted(documents)), (left_out,) if empty else ())
 
 

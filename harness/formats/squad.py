@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness import locate
 from harness.corpora.sections import joined
-from harness.errors import Fault, HarnessError
+from harness.errors import Fault, HarnessError, counted
 from harness.formats.cells import derived_id, wording
 from harness.formats.json_values import Node, question_files
 from harness.label_checks import listed
@@ -58,7 +58,8 @@ def _remarks(path: Path, questions: list[RawQuestion]) -> Iterator[Fault]:
     kept = {id(q) for q in _without_repeats(questions)}
     left_out = [q.question_id for q in questions if id(q) not in kept]
     if left_out:
-        what = f"{len(left_out)} questions repeat another, or are answered elsewhere, and are left out: {listed(left_out)}"
+        repeat = counted(len(left_out), "question repeats another or is", "questions repeat another or are")
+        what = f"{repeat} answered elsewhere, and left out: {listed(left_out)}"
         yield Fault(str(path), what, "delete them to be rid of this note")
 
 

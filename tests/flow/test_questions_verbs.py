@@ -684,7 +684,7 @@ def test_documents_with_questions_from_the_model_are_left_out_unless_asked_again
     generated(bare, model, "--document", "garden")
     second = generated(bare, model, "--json")
     assert (second.json["skipped"], sorted(second.json["asked"])) == (["garden"], ["kitchen", "workshop"])
-    assert "left out: 1 documents that have questions from fable-7b already" in second.err
+    assert "left out: 1 document that has questions from fable-7b already" in second.err
     third = generated(bare, model, "--json").json
     assert (third["asked"], len(third["skipped"])) == ([], 3)
     model.script["garden"] = [says(json.dumps([MARTA, COPIED]))]

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from flow_project import QUESTIONS, Project
+
+from harness import api, split_file
+from harness.errors import Refused
 
 UNSPLIT = [(i, q, s, "", e) for i, q, s, _, e in QUESTIONS]
 
@@ -139,3 +144,23 @@ def test_after_a_retirement_the_lock_of_before_is_history_and_no_finding(opened)
     audited = opened.ok("audit")
     assert audited["findings"] == []
     assert [row["in_force"] for row in audited["thresholds"]] == [False, True]
+
+
+def test_of_splits_that_are_written_at_once_one_is_and_the_others_are_refused(unsplit, monkeypatch):
+    experiment = api.load(unsplit.root / "exp.toml").experiment
+    ready = threading.Barrier(3)
+    made = split_file._nearest_seed
+    monkeypatch.setattr(split_file, "_nearest_seed", lambda *given: (made(*given), ready.wait())[0])
+
+    def write(number: int) -> object:
+        try:
+            return split_file.write_split(experiment, 0.2 + number / 10, None, None).facts["digest"]
+        except Refused as refused:
+            return refused.record["holdout"]
+
+    with ThreadPoolExecutor(3) as pool:
+        outcomes = list(pool.map(write, range(3)))
+    (digest,) = [o for o in outcomes if isinstance(o, str)]
+    written = json.loads((unsplit.root / "questions.split.json").read_text("utf-8"))
+    assert written["digest"] == digest
+    assert [o for o in outcomes if o != digest] == [written["holdout"]] * 2
