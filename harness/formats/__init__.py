@@ -70,6 +70,8 @@ class DataSource:
         try:
             raws = read(self.questions, self.questions_encoding or self.encoding)
         except PartlyRead as partly:
+            if not partly.questions:  # there is nothing whose faults they could hide
+                raise
             labelling = labels.label(partly.questions, corpus, rule)
             return replace(labelling, faults=(*partly.faults, *labelling.faults))
         return labels.label(raws, corpus, rule)
