@@ -70,5 +70,5 @@ def test_200_tokens_without_overlap_reach_the_published_character_recall(shipped
     shipped.file.write_text(text, "utf-8")
     assert shipped.ok("sweep")["trials"]["complete"] == 1
     (result,) = [json.loads(p.read_bytes()) for p in shipped.results("chroma")]
-    assert result["point"] == {"splitter": "tokens", "chunk_size": 200, "overlap_ratio": 0.0}
+    assert result["point"] == {"splitter": "tokens", "chunk_size": 200, "overlap_ratio": 0.0, "prepend": []}
     assert result["evaluation"]["metrics"]["char_recall_at_5"] == pytest.approx(PUBLISHED, abs=0.015)
