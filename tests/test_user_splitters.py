@@ -45,6 +45,14 @@ BROKEN = {
     "overlapping": ("yield 0, 12\n    yield 4, 15\n    yield 13, len(text)", "above the overlap 0"),
     "words": ("yield 'a', 'b'", "it gave no pairs of whole numbers"),
     "nothing": ("return None", "it gave no pairs of whole numbers"),
+    "triples": ("return [(0, 5, 9)] * 2", "it gave no pairs of whole numbers"),
+    "fractions": ("yield 0.7, 5", "0.7 is no whole number"),
+    "digits": ("return ['03', '39']", "it gave no pairs of whole numbers"),
+    "endless": ("import itertools\n    return ((i, i + 1) for i in itertools.count())", "more spans than characters"),
+    "error": ("raise KeyError('oh')", r"it raised KeyError: 'oh' \(mine_.* line 2\)"),
+    "error in the midst": ("yield 0, 3\n    raise ValueError('oh')", "it raised ValueError: oh"),
+    "exit": ("raise SystemExit(0)", "it raised SystemExit: 0"),
+    "other arguments": ("pass\ndef cut():\n    pass", "it raised TypeError"),
 }
 
 
@@ -113,6 +121,7 @@ def test_other_spans_the_second_time_and_whatever_it_raises_are_told(module, cap
     [
         ("python:", "names no function"),
         ("python:json", "names no function"),
+        ("python:.json:cut", "names no function"),
         ("python:no_such_module_here:cut", "can't be imported (ModuleNotFoundError"),
         ("python:json:no_such", "can't be imported (AttributeError"),
         ("python:sys:path", "is no function"),
@@ -131,6 +140,49 @@ def test_a_module_that_fails_at_import_and_an_axis_that_there_is_not_are_refused
         user.load(module("1 / 0"), "here", [Path.cwd()])
     with pytest.raises(HarnessError, match="says that it ignores colour"):
         user.load(module(cut_of("yield 0, 1") + "cut.ignores = ['colour']\n"), "here", [Path.cwd()])
+
+
+def test_arrays_of_numbers_are_spans():
+    ruler = Ruler(one("one two"), "words")
+    for kind in (np.int32, np.float64):
+        splitter = user.UserSplitter("own", lambda *_, kind=kind: np.array([(0, 3), (4, 7)], dtype=kind), "")
+        assert splitter.split(Document("d", "one two"), 1, 0, ruler).tolist() == [[0, 3], [4, 7]]
+
+
+def test_a_module_that_ends_the_program_at_import_is_refused(module):
+    with pytest.raises(HarnessError, match="SystemExit"):
+        user.load(module("raise SystemExit(0)"), "here", [Path.cwd()])
+
+
+def test_modules_of_one_name_in_two_folders_are_two(tmp_path):
+    loaded = []
+    for number in (1, 2):
+        package = tmp_path / str(number) / "mine_twice"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("", "utf-8")
+        (package / "helper.py").write_text(f"END = {number}\n", "utf-8")
+        (package / "cuts.py").write_text("from .helper import END\n" + cut_of("yield 0, END"), "utf-8")
+        loaded.append(user.load("python:mine_twice.cuts:cut", "here", [package.parent]))
+    ruler = Ruler(one("one two"), "words")
+    assert [s.cut(Document("d", "one two"), 1, 0, ruler).tolist() for s in loaded] == [[[0, 1]], [[0, 2]]]
+
+
+def test_a_module_named_as_one_of_python_is_the_one_beside_the_file_and_python_keeps_its_own(tmp_path):
+    import csv
+
+    (tmp_path / "csv.py").write_text(cut_of("yield 0, 1"), "utf-8")
+    assert user.load("python:csv:cut", "here", [tmp_path]).function.__module__ == "csv"
+    assert sys.modules["csv"] is csv
+    assert str(tmp_path) not in sys.path
+
+
+def test_an_edited_module_is_read_anew_in_the_same_process(tmp_path):
+    ruler = Ruler(one("one two"), "words")
+    found = []
+    for end in (3, 7):
+        (tmp_path / "mine_edited.py").write_text(cut_of(f"yield 0, {end}"), "utf-8")
+        found.append(user.load("python:mine_edited:cut", "here", [tmp_path]).cut(Document("d", "one two"), 1, 0, ruler).tolist())
+    assert found == [[[0, 3]], [[0, 7]]]
 
 
 def test_another_source_is_another_version(module):
