@@ -121,6 +121,9 @@ class CorpusOption(click.Option):
         return names, f"{text} {', '.join(import_module('harness.corpora').READERS)}, packed (.gz) or not"
 
 
+HOW_TO_CUT = "How to cut; or python:package.module:function."
+
+
 def _setting(function: Callable[..., Any]) -> Callable[..., Any]:
     """Options that say which corpus to cut and how."""
     for option in reversed(
@@ -133,7 +136,7 @@ def _setting(function: Callable[..., Any]) -> Callable[..., Any]:
                 metavar="PATH",
                 help="A corpus instead of an experiment: a file, a folder or a glob of",
             ),
-            click.option("--splitter", required=True, type=Name("harness.splitters", "SPLITTERS"), help="How to cut."),
+            click.option("--splitter", required=True, type=Name("harness.splitters", "SPLITTERS"), help=HOW_TO_CUT),
             click.option("--size", required=True, type=click.IntRange(1), metavar="N", help="Chunk size in units."),
             click.option(
                 "--overlap-ratio",
@@ -147,6 +150,12 @@ def _setting(function: Callable[..., Any]) -> Callable[..., Any]:
                 "--unit",
                 type=Name("harness.tokenizers", "UNITS"),
                 help="How size is counted [default: the experiment's, else the splitter's own]",
+            ),
+            click.option(
+                "--prepend",
+                multiple=True,
+                type=Name("harness.splitters.prepend", "PARTS"),
+                help="What is embedded before each chunk; may be given more than once.",
             ),
         ]
     ):

@@ -8,11 +8,15 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from harness import api, corpora, embedders, experiment, splitters
+from harness import corpora, embedders, experiment, splitters
 from harness.embedders import Embedder
-from harness.errors import Fault, HarnessError
+from harness.errors import Fault, HarnessError, nearest
 from harness.experiment import Experiment
 from harness.records import Chunking, Corpus, Point
+from harness.splitters import user
+from harness.splitters.base import Splitter
+from harness.splitters.prepend import PARTS
+from harness.tokenizers import Ruler
 
 
 @dataclass(frozen=True)
@@ -29,11 +33,16 @@ class Setting:
     model: str | None = None
     revision: str | None = None
     similarity: str | None = None
+    prepend: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if (self.experiment is None) == (self.corpus is None):
             raise HarnessError(Fault("arguments", "an experiment or --corpus is needed, one of the two", "give one"))
-        splitters.resolve(self.splitter, "--splitter")
+        if not self.splitter.startswith(user.PREFIX):
+            splitters.resolve(self.splitter, "--splitter")
+        for part in self.prepend:
+            if part not in PARTS:
+                raise HarnessError(Fault("--prepend", f"unknown part '{part}'", nearest(part, PARTS)))
 
     @cached_property
     def _loaded(self) -> Experiment | None:
@@ -64,9 +73,19 @@ class Setting:
     def chunking(self) -> Chunking:
         """Raises HarnessError when the corpus can't be read or the point is infeasible."""
         corpus: Corpus = self._loaded.source.read_corpus() if self._loaded else corpora.read_corpus(self.corpus or Path())
-        point = Point(self.splitter, self.size, self.overlap_ratio)
-        if self._loaded:
-            unit = self.unit or self._loaded.search.unit
-            return api.chunks(corpus, point, unit, self.loaded_embedder, self._loaded.splitters)
-        named = self.loaded_embedder if self.embedder or self.model else None
-        return api.chunks(corpus, point, self.unit, named)
+        point = Point(self.splitter, self.size, self.overlap_ratio, tuple(dict.fromkeys(self.prepend)))
+        known = dict(self._loaded.splitters) if self._loaded else {}
+        if self.splitter not in known:
+            own = self.splitter.startswith(user.PREFIX)
+            known[self.splitter] = self._own() if own else splitters.resolve(self.splitter, "--splitter")
+        embedder = self.loaded_embedder if self._loaded or self.embedder or self.model else None
+        tokenizer = embedder.tokenizer if embedder else None
+        unit = self.unit or (self._loaded.search.unit if self._loaded else None)
+        unit = unit or splitters.default_unit([self.splitter], tokenizer is not None)
+        return splitters.chunk(corpus, point, Ruler(corpus, unit, tokenizer), known)
+
+    def _own(self) -> Splitter:
+        """A user's splitter; its module lies beside the experiment file, in the project's root, or where one is."""
+        beside = self._loaded.path.parent if self._loaded else Path.cwd()
+        root = self._loaded.root if self._loaded else beside
+        return user.load(self.splitter, "--splitter", [beside, root, Path.cwd()])
