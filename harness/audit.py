@@ -19,6 +19,7 @@ from harness.experiment import load as load_experiment
 from harness.formats import Labelled
 from harness.pipeline import run_metrics
 from harness.records import HoldoutRecord, Lock, TrialResult, labels_sha256, questions_sha256
+from harness.splitters import user
 from harness.state import State, StudyFiles, read_record
 from harness.sweep import resolve_tracking
 from harness.tracking import Tracker
@@ -252,12 +253,15 @@ def _chunking(case: _Case) -> Iterator[Fault]:
     embedder = case.models.get()
     if not case.in_force or embedder is None or case.lock.corpus_sha256 != case.labelled.corpus.sha256:
         return  # superseded, or the cause has a finding of its own
+    if changed := locks.changed_options(case.experiment, case.lock):
+        yield changed
+        return
     ruler = case.experiment.ruler(case.labelled, embedder)
     found = case.experiment.chunk(case.labelled.corpus, case.lock.point, ruler)
     if found.sha256 != case.lock.chunking_sha256:
-        yield case.fault(
-            "its chunks can't be derived again: the splitter cuts differently now", "use the code version of the lock"
-        )
+        own = case.lock.point.splitter.startswith(user.PREFIX)
+        fix = "restore the function as it was" if own else "use the code version of the lock"
+        yield case.fault("its chunks can't be derived again: the splitter cuts differently now", fix)
 
 
 def _result(case: _Case) -> Iterator[Fault]:

@@ -34,8 +34,12 @@ ROOT_MARKS = (".git", "pyproject.toml", "MLproject", ".harness")
 
 
 def differences(recorded: Mapping[str, Any], identity: Mapping[str, Any]) -> list[str]:
-    """What of a study's identity is no longer as it was recorded."""
-    return [name for name, value in identity.items() if recorded.get(name) != value]
+    """What of a study's identity is no longer as it was recorded; baselines come on top and make no other study."""
+    return [name for name, value in identity.items() if _without_baselines(recorded.get(name)) != value]
+
+
+def _without_baselines(value: Any) -> Any:
+    return {k: v for k, v in value.items() if k not in splitters.BASELINES} if isinstance(value, dict) else value
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,15 @@ class Experiment:
         )
 
     def chunk(self, corpus: Corpus, point: Point, ruler: Ruler) -> Chunking:
-        """The corpus cut at a point. Raises HarnessError when overlap is not below size or nothing is left."""
-        return splitters.chunk(corpus, point, ruler, ChainMap(dict(self.splitters), splitters.EVERY))
+        """The corpus cut at a point.
+
+        Raises HarnessError when overlap is not below size, nothing is left, or the file no longer names the user's splitter.
+        """
+        known = ChainMap(dict(self.splitters), splitters.EVERY)
+        if point.splitter not in known:
+            what = f"splitter '{point.splitter}' is no longer in the file, so nothing can be cut by it"
+            raise HarnessError(Fault(str(self.path), what, "restore it in [search] splitter"))
+        return splitters.chunk(corpus, point, ruler, known)
 
     def ruler(self, labelled: Labelled, embedder: Embedder) -> Ruler:
         return Ruler(labelled.corpus, self.unit(embedder), embedder.tokenizer)
@@ -90,7 +101,7 @@ class Experiment:
             **self._space_identity(),
             "truncation": self.search.truncation,
             "unit": tokenizers.unit_name(self.unit(embedder)),
-            "splitter versions": {name: splitter.identity for name, splitter in sorted(self.splitters.items())},
+            "splitter versions": _without_baselines({name: s.identity for name, s in sorted(self.splitters.items())}),
             "corpus": labelled.corpus.sha256,
             "dev questions": questions_sha256(labelled.dev),
             "evidence": labels_sha256(labelled.dev),

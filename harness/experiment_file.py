@@ -110,6 +110,8 @@ class Search(_Section):
     def _known_parts(cls, value: list[list[str]]) -> list[list[str]]:
         if not value:
             raise ValueError("the list is empty; [[]] prepends nothing")
+        if twice := next((parts for parts in value if len(set(parts)) < len(parts)), None):
+            raise ValueError(f"{twice} names a part twice")
         for part in (p for parts in value for p in parts):
             if part not in PARTS:
                 raise ValueError(f"unknown part {part!r}; known: {', '.join(PARTS)}")
@@ -224,8 +226,9 @@ def as_fault(error: Any, places: Places, known: list[str] | None = None) -> Faul
     section, key = [*location, "", ""][:2]
     where = places.of(section, key)
     if error["type"] == "extra_forbidden":
-        fields = known or list(_fields(location[:-1]))
-        return Fault(where, f"unknown key '{location[-1]}'", nearest(location[-1], fields))
+        fields = known if known is not None else list(_fields(location[:-1]))
+        fix = nearest(location[-1], fields) if fields else "leave it out: there are no keys here"
+        return Fault(where, f"unknown key '{location[-1]}'", fix)
     if error["type"] == "missing":
         kind = "section" if len(location) == 1 else "key"
         return Fault(places.of(section, key if len(location) > 2 else ""), f"{kind} '{location[-1]}' is missing", "add it")

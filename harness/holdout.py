@@ -154,6 +154,8 @@ class _Opening:
     def _verify(self) -> tuple[Embedder, Chunking]:
         """Model, scoring function, corpus and chunking as locked, before anything is claimed."""
         made, labelled = self.lock, self.labelled
+        if changed := locks.changed_options(self.experiment, made):
+            raise Refused(changed)
         embedder = self.experiment.load_embedder()
         ruler = self.experiment.ruler(labelled, embedder)
         chunking = self.experiment.chunk(labelled.corpus, made.point, ruler)

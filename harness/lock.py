@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness import selection, threshold
+from harness import selection, splitters, threshold
 from harness.errors import Fault, HarnessError, Refused
 from harness.experiment import Experiment, differences
 from harness.formats import Labelled
@@ -279,6 +279,21 @@ def current(experiment: Experiment) -> Lock:
     opened = {record.claim.lock_id for made in locks if (record := state.read_holdout(made.holdout_sha256))}
     unopened = [made for made in locks if made.lock_id not in opened]
     return (unopened or locks)[-1]
+
+
+def changed_options(experiment: Experiment, made: Lock) -> Fault | None:
+    """What of the options of the lock's splitter is no longer as locked."""
+    name = made.point.splitter
+    if name not in splitters.EVERY:
+        return None
+    options = experiment.splitters.get(name, splitters.EVERY[name]).options
+    default = type(options)().model_dump(mode="json")
+    locked, found = {**default, **made.params.get("options", {})}, options.model_dump(mode="json")
+    shown = "; ".join(f"{key}: locked {v!r}, now {found.get(key)!r}" for key, v in locked.items() if found.get(key) != v)
+    if not shown:
+        return None
+    fix = f"restore [splitters.{name}], with '{name}' in [search] splitter, or sweep and lock anew"
+    return Fault(f"lock {made.lock_id}", f"the options of splitter '{name}' are not those that were locked ({shown})", fix)
 
 
 def refuse_foreign(made: Lock, differences: dict[str, tuple[str, str]]) -> None:

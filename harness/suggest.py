@@ -64,7 +64,7 @@ class Suggestions:
     def ask(self, results: dict[int, TrialResult]) -> Iterator[tuple[int, Point]]:
         """Trial numbers and points until the budget is spent; `results` grows meanwhile."""
         planned = deque((*self.baselines, *(self.whole if self.whole is not None else self.first)))
-        while len(results) < self.total:
+        while len(results) < self.total:  # which counts dropped baselines too
             tried = {r.point for r in results.values()}
             while planned and planned[0] in tried:
                 planned.popleft()
@@ -112,6 +112,7 @@ class Suggestions:
         A study that lost its trials, or another storage, is rebuilt from the results: they are the first of all truths.
         """
         told = 0
+        self.total += len({r.point for r in results.values() if r.point.baseline}.difference(self.baselines))
         for number in range(len(self.study.get_trials(deepcopy=False)), max(results, default=-1) + 1):
             if number in results:
                 self._enqueue(results[number].point)

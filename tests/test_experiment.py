@@ -149,6 +149,17 @@ def test_an_unknown_name_lists_the_names_of_its_registry(faults, replacement, re
     assert fault.fix == f"known: {', '.join(sorted(registry))}"
 
 
+def test_a_key_for_a_splitter_without_keys_is_refused(faults):
+    (fault,) = faults(added="[splitters.words]\nx = 1\n")
+    assert fault.what == "unknown key 'x'"
+    assert fault.fix == "leave it out: there are no keys here"
+
+
+def test_a_part_that_is_prepended_twice_is_refused(faults):
+    (fault,) = faults(('splitter = "words"', 'splitter = "words"\nprepend = [["title", "title"]]'))
+    assert fault.what == "['title', 'title'] names a part twice"
+
+
 def test_an_unknown_metric_of_the_key_lists_those_at_the_experiments_own_k(faults):
     (fault,) = faults(added="[scoring]\nk = [1, 2]\n[selection]\nkey = ['hit_at_3']\n")
     assert fault.what == "unknown metric 'hit_at_3'"
@@ -378,11 +389,12 @@ def test_another_version_of_a_splitter_is_another_study(identity, monkeypatch):
         ([('splitter = "words"', 'splitter = "words"\ntrials = 3')], ""),
         ([('splitter = "words"', 'splitter = "words"\nprune = "none"')], ""),
         ([], "[selection]\nrule = 'within'\n"),
+        ([('splitter = "words"', 'splitter = "words"\nbaselines = ["whole-document"]')], ""),
         ([], "[threshold]\nrule = 'gap'\n"),
         ([], "[tracking]\ntext = 'none'\n"),
         ([("[40, 80]", "[80, 40]")], ""),
     ],
-    ids=["name", "question", "trials", "prune", "selection", "threshold", "tracking", "order of a list"],
+    ids=["name", "question", "trials", "prune", "selection", "baselines", "threshold", "tracking", "order of a list"],
 )
 def test_name_budget_selection_threshold_and_tracking_leave_it_the_same_study(identity, replacements, added):
     assert identity(*replacements, added=added) == identity()

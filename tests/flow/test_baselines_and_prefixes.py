@@ -31,6 +31,16 @@ def test_baselines_are_measured_on_top_and_are_not_picked_although_they_always_h
     assert "baseline" in (project.ok("report")["path"] and (project.state / "small" / "report" / "index.html").read_text("utf-8"))
 
 
+@pytest.mark.parametrize("search", [GRID, TPE], ids=["grid", "tpe"])
+def test_baselines_come_and_go_in_one_study_and_cost_no_other_trial(project: Project, search):
+    project.configure(search={**search, "trials": 2, "baselines": ["whole-document"]})
+    assert project.ok("sweep")["trials"]["complete"] == 3
+    project.configure(search={**search, "trials": 4})
+    assert project.ok("sweep")["trials"]["complete"] == 5, "the dropped one takes no place of another's"
+    project.configure(search={**search, "trials": 4, "baselines": BASELINES})
+    assert project.ok("sweep")["trials"]["complete"] == 6
+
+
 def test_a_baseline_may_be_chosen_where_that_is_allowed_and_goes_through_lock_holdout_and_audit(project: Project):
     project.configure(search={**GRID, "baselines": ["whole-section"]}, selection={"allow_baselines": True})
     swept = project.ok("sweep")
@@ -97,3 +107,21 @@ def test_baselines_are_part_of_the_estimate(bare: Project):
     assert {p["splitter"] for p in found["points"]} == {"words", *BASELINES}
     assert found["trials"] == GRID["trials"] + len(BASELINES)
     assert "from all points" in bare.run("estimate", "exp.toml").out
+
+
+def test_options_that_changed_since_the_lock_are_named_by_holdout_and_audit(project: Project):
+    search = {**GRID, "splitter": ["recursive"]}
+    project.configure(search=search, **{"splitters.recursive": {"keep_separator": "end"}})
+    project.ok("sweep")
+    assert project.ok("lock")["params"]["options"] == {"keep_separator": "end"}
+    for changed in ({"keep_separator": "start"}, {"keep_separator": "end", "strip_whitespace": False}):
+        project.settings.pop("splitters.recursive")
+        project.configure(**{"splitters.recursive": changed})
+        what = "the options of splitter 'recursive' are not those that were locked"
+        assert what in project.refused("holdout")["errors"][0]["what"]
+        (finding,) = project.refused("audit", code=1)["findings"]
+        assert what in finding["what"] and "restore [splitters.recursive]" in finding["fix"]
+    project.settings.pop("splitters.recursive")
+    project.configure(**{"splitters.recursive": {"keep_separator": "end"}})
+    project.ok("holdout")
+    assert project.ok("audit")["findings"] == []

@@ -58,3 +58,24 @@ def test_a_function_that_is_not_there_is_a_fault_of_the_file(bare: Project) -> N
     (error,) = bare.refused("check", code=2)["errors"]
     assert "[search] splitter" in error["where"]
     assert "can't be imported" in error["what"]
+
+
+def test_a_function_that_is_no_longer_in_the_file_is_missed_in_words(project: Project) -> None:
+    prepared(project)
+    project.ok("sweep")
+    own = next(r for r in project.runs("trial") if r.data.params["splitter"] == NAME)
+    project.ok("lock", "--trial", own.data.tags["harness.trial"], "--because", "ours")
+    project.configure(search=GRID)
+    assert "is no longer in the file" in project.refused("holdout", code=2)["errors"][0]["what"]
+    (finding,) = project.refused("audit", code=1)["findings"]
+    assert "is no longer in the file" in finding["what"]
+
+
+def test_chunks_and_inspect_show_a_function_and_what_is_prepended(bare: Project) -> None:
+    prepared(bare)
+    setting = ("exp.toml", "--splitter", NAME, "--size", "12")
+    plain = bare.run("chunks", *setting, "--json").json
+    assert plain["chunks"][0]["size"] == 12
+    assert bare.run("chunks", *setting, "--prepend", "heading", "--json").json["index_ratio"] > plain["index_ratio"]
+    assert bare.run("inspect", *setting, "--question", "gate", "--json").code == 0
+    assert "unknown part 'colour'" in bare.run("chunks", *setting, "--prepend", "colour").err
