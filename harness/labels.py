@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from itertools import product
 
 from harness import locate, splits
 from harness.errors import Fault, HarnessError, nearest
+from harness.locate import normalised
 from harness.records import Corpus, Document, Evidence, Place, Question, Section, Span
 from harness.splits import SplitRule
 
@@ -218,8 +220,20 @@ def _target(
         what = f"section '{raw.section_id}' exists in several documents ({documents})"
         notes.faults.append(Fault(raw.where, what, "add a column document_id"))
     else:
-        notes.faults.append(Fault(raw.where, f"unknown section '{raw.section_id}'", "use a section_id of the corpus"))
+        near = _near_section(raw.section_id, document.sections if document else [s for ds in sections.values() for _, s in ds])
+        notes.faults.append(Fault(raw.where, f"unknown section '{raw.section_id}'", near))
     return None
+
+
+def _near_section(name: str, sections: Sequence[Section]) -> str:
+    """The section that a wrong id may mean, by its heading or by a likeness of ids; people write headings."""
+    by_heading = [s.section_id for s in sections if s.heading and normalised(s.heading) == normalised(name)]
+    ids = list(dict.fromkeys(s.section_id for s in sections))
+    if by_heading:
+        return f"write its id, '{by_heading[0]}'"
+    close = get_close_matches(name, ids, n=1, cutoff=0.6)
+    few = f"known: {', '.join(ids)}" if 0 < len(ids) <= 12 else "use a section_id of the corpus"
+    return f"did you mean '{close[0]}'?" if close else few
 
 
 def _question(reading: _Reading, corpus: Corpus, places: Mapping[Wanted, list[Place]], notes: _Notes) -> Question | None:
@@ -253,7 +267,7 @@ def _region(raw: RawQuestion, region: tuple[str, str], corpus: Corpus, notes: _N
     found = next((s for s in document.sections if s.section_id == section_id), None)
     if found is None:
         what = f"unknown section '{section_id}' of document '{name}'"
-        notes.faults.append(Fault(raw.where, what, "use a section_id of that document"))
+        notes.faults.append(Fault(raw.where, what, _near_section(section_id, document.sections)))
     return Place(document.document_id, found.span) if found else None
 
 
@@ -280,7 +294,7 @@ def _places(reading: _Reading, quote: Quote, corpus: Corpus, places: Mapping[Wan
         return _at_offset(raw, quote, documents[0], notes)
     found = places[_wanted(reading, quote)]
     if not found:
-        notes.faults.append(_not_found(raw, quote.text, documents, corpus, notes))
+        notes.faults.append(_not_found(raw, quote, documents, notes))
         return []
     notes.repeated += len(found) > 1
     section = reading.target[1] if reading.target else None
@@ -337,17 +351,20 @@ def _combined(raw: RawQuestion, quotes: Sequence[Quote], places: list[list[Place
     return list(combined.values())
 
 
-def _not_found(raw: RawQuestion, text: str, documents: Sequence[Document], corpus: Corpus, notes: _Notes) -> Fault:
+def _not_found(raw: RawQuestion, quote: Quote, documents: Sequence[Document], notes: _Notes) -> Fault:
+    text = quote.text
     place = f"document '{documents[0].document_id}'" if len(documents) == 1 else "any document"
     elsewhere = [p.document_id for p in notes.elsewhere.get((text, documents[0].document_id), ())] if len(documents) == 1 else []
     if text.startswith("["):
         fix = "it begins like a JSON list but can't be read as one: check its quotes and brackets"
     elif elsewhere:
         notes.explained += 1
-        fix = f"it stands in document '{elsewhere[0]}': correct the expected section"
+        wrong = "expected section" if raw.section_id and not quote.document else "document"
+        fix = f"it stands in document '{elsewhere[0]}': correct the {wrong}"
     else:
         fix = _nearest(text, documents, notes)
-    return Fault(raw.where, f"evidence '{_short(text)}' is not in {place}", fix)
+    name = "condition" if quote is raw.condition else "evidence"
+    return Fault(raw.where, f"{name} '{_short(text)}' is not in {place}", fix)
 
 
 def _nearest(text: str, documents: Sequence[Document], notes: _Notes) -> str:

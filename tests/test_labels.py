@@ -344,3 +344,16 @@ def test_no_more_offsets_than_a_reader_looks_at_are_sought_elsewhere():
         fixes[MOST_EXPLAINED:]
         == [f"correct the offset, or leave it out (the first {MOST_EXPLAINED} are looked for elsewhere)"] * 2
     )
+
+
+def test_an_unknown_section_is_told_with_the_one_that_was_meant():
+    for written, fix in (("Late", "write its id, 'B'"), ("AA", "did you mean 'A'?"), ("Z", "known: A, B")):
+        (fault,) = label([raw(section=written, document="guide")], CORPUS).faults
+        assert (fault.what, fault.fix) == (f"unknown section '{written}'", fix)
+
+
+def test_a_quote_of_another_document_and_a_condition_are_called_what_they_are():
+    (fault,) = label([raw(document="guide", evidence=(("Hand them in",),))], CORPUS).faults
+    assert fault.fix == "it stands in document 'rules': correct the document"
+    (fault,) = label([raw(document="guide", condition=Quote("only if the sun shines"))], CORPUS).faults
+    assert fault.what == "condition 'only if the sun shines' is not in document 'guide'"

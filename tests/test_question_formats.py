@@ -79,7 +79,7 @@ SPOILED = {
         (BELEG, '"beleg": [[]]', " entry 1", "evidence has an empty list of texts"),
         (BELEG, '"beleg": "Meet at the door."', " entry 1", "evidence 'Meet at the door.' is not in document"),
         (BELEG, f'{BELEG}, "bedingung": 7', " entry 1", "bedingung: is no list of texts"),
-        (BELEG, f'{BELEG}, "bedingung": "Not here."', " entry 1", "evidence 'Not here.' is not in document"),
+        (BELEG, f'{BELEG}, "bedingung": "Not here."', " entry 1", "condition 'Not here.' is not in document"),
         (BELEG, f'{BELEG}, "abschnitt": []', " entry 1", "abschnitt is [], no text"),
         (BELEG, f'{BELEG}, "section": "Z"', " entry 1", "unknown section 'Z'"),
         (BELEG, f'{BELEG}, "teil": "train"', " entry 1", "unknown split 'train'"),
