@@ -138,7 +138,8 @@ TAMPERINGS: dict[str, tuple[Callable[[Project], Any], str]] = {
     "the holdout's run": (delete_holdout_run, "is gone from MLflow"),
     "the similarity": (lambda p: p.configure(embedder={"similarity": "dot"}), "is now 'dot', the threshold's is 'cosine'"),
     "the embedder": (lambda p: p.configure(embedder={"type": "term-frequency"}), "is not the one it was tuned on"),
-    "a lock that is none": (lambda p: p.state.joinpath("small/locks/x.json").write_text("{}"), "not a readable Lock"),
+    "a lock that is none": (lambda p: p.state.joinpath("small/locks/x.json").write_text("[]"), "not a readable Lock"),
+    "a lock of another version": (lambda p: p.state.joinpath("small/locks/x.json").write_text("{}"), "another version of the harness"),
 }  # fmt: skip
 
 
