@@ -10,7 +10,7 @@ demo: $(VENV)/.installed-demo
 	$(VENV)/bin/harness run experiments/handbook.toml
 
 test: $(VENV)/.installed-test
-	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
+	$(VENV)/bin/python -m pytest -n 2 $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-dev
 	$(VENV)/bin/ruff check harness tests benchmarks

@@ -139,7 +139,7 @@ TAMPERINGS: dict[str, tuple[Callable[[Project], Any], str]] = {
     "the similarity": (lambda p: p.configure(embedder={"similarity": "dot"}), "is now 'dot', the threshold's is 'cosine'"),
     "the embedder": (lambda p: p.configure(embedder={"type": "term-frequency"}), "is not the one it was tuned on"),
     "a lock that is none": (lambda p: p.state.joinpath("small/locks/x.json").write_text("[]"), "not a readable Lock"),
-    "a lock of another version": (lambda p: p.state.joinpath("small/locks/x.json").write_text("{}"), "another version of the harness"),
+    "a lock of another version": (lambda p: p.state.joinpath("small/locks/x.json").write_text("{}"), "another version"),
 }  # fmt: skip
 
 
