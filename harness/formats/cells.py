@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.errors import Fault
-from harness.labels import Quote
+from harness.errors import Fault, HarnessError
+from harness.labels import PartlyRead, Quote, RawQuestion
 from harness.records import Question
 
 T = TypeVar("T")
@@ -37,6 +38,32 @@ class Entry:
         except ValueError as error:
             self.faults.append(Fault(self.where, str(error), self.fix))
             return otherwise
+
+
+def collected(
+    files: Iterable[Path],
+    read: Callable[[Path], Iterable[tuple[str, Any]]],
+    question: Callable[[Any, Entry], RawQuestion],
+    fix: str = "correct the cell",
+) -> list[RawQuestion]:
+    """Questions of files; `read` gives a file's entries with their places, `question` makes one of each.
+
+    Raises PartlyRead with every fault of every entry.
+    """
+    faults: list[Fault] = []
+    questions = []
+    for file in files:
+        try:
+            for where, value in read(file):
+                entry = Entry(where, fix)
+                found = question(value, entry)
+                faults += entry.faults
+                questions += [] if entry.faults else [found]
+        except HarnessError as error:
+            faults += error.faults
+    if faults:
+        raise PartlyRead(faults, questions)
+    return questions
 
 
 def parse_evidence(cell: str) -> Evidence:

@@ -10,10 +10,10 @@ from typing import Any
 
 from rapidfuzz.distance import OSA
 
-from harness.errors import Fault, HarnessError
-from harness.formats.cells import Entry, as_date, as_reviewed, derived_id, evidence_of, quote_of
+from harness.errors import Fault
+from harness.formats.cells import Entry, as_date, as_reviewed, collected, derived_id, evidence_of, quote_of
 from harness.formats.json_values import shown
-from harness.labels import PartlyRead, Quote, RawQuestion
+from harness.labels import Quote, RawQuestion
 
 # What a key is called, and what else it may be called.
 NAMES = {
@@ -39,20 +39,7 @@ def questions_of(files: Iterable[Path], read: Callable[[Path], Iterable[tuple[st
 
     Raises HarnessError with every wrong key and value of every entry.
     """
-    faults: list[Fault] = []
-    questions = []
-    for file in files:
-        try:
-            for where, value in read(file):
-                entry = Entry(where, "correct the value")
-                question = _question(entry, _by_meaning(value, entry))
-                faults += entry.faults
-                questions += [] if entry.faults else [question]
-        except HarnessError as error:
-            faults += error.faults
-    if faults:
-        raise PartlyRead(faults, questions)
-    return questions
+    return collected(files, read, lambda value, entry: _question(entry, _by_meaning(value, entry)), "correct the value")
 
 
 def _by_meaning(value: Any, entry: Entry) -> dict[str, tuple[str, Any]]:

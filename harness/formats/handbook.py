@@ -9,10 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.corpora import read_corpus
-from harness.errors import Fault, HarnessError
 from harness.files import read_rows
-from harness.formats.cells import Entry, as_date, as_reviewed, parse_evidence
-from harness.labels import PartlyRead, Quote, RawQuestion
+from harness.formats.cells import Entry, as_date, as_reviewed, collected, parse_evidence
+from harness.labels import Quote, RawQuestion
 
 COLUMNS = ("question_id", "question", "expected_section", "evidence_span")
 
@@ -21,25 +20,13 @@ __all__ = ["read_corpus", "read_questions"]
 
 def read_questions(path: Path, encoding: str) -> list[RawQuestion]:
     """Raises HarnessError when the file can't be read as the format; label faults come later, all at once."""
-    faults: list[Fault] = []
-    questions = []
-    try:
-        for where, row in read_rows(path, encoding, COLUMNS):
-            entry = Entry(where)
-            question = _question(where, row, entry)
-            faults += entry.faults
-            questions += [] if entry.faults else [question]
-    except HarnessError as error:
-        faults += error.faults
-    if faults:
-        raise PartlyRead(faults, questions)
-    return questions
+    return collected([path], lambda file: read_rows(file, encoding, COLUMNS), _question)
 
 
-def _question(where: str, row: dict[str, str], entry: Entry) -> RawQuestion:
+def _question(row: dict[str, str], entry: Entry) -> RawQuestion:
     condition = row.get("condition_span", "").strip()
     return RawQuestion(
-        where=where,
+        where=entry.where,
         question_id=row["question_id"].strip(),
         text=row["question"].strip(),
         split=row.get("split", ""),
