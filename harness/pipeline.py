@@ -259,7 +259,7 @@ def _aggregate(chunking: Chunking, scores: Sequence[QuestionScore], index: _Inde
         **found,
         "index_ratio": chunking.index_ratio,
         "chunks": float(len(chunking)),
-        **_sizes(chunking),
+        **size_metrics(chunking),
         "truncated_share": len(index.truncated) / len(chunking),
         "truncated_tokens": float(index.tokens_cut),
         "tokens_embedded": float(index.tokens_embedded),
@@ -267,7 +267,7 @@ def _aggregate(chunking: Chunking, scores: Sequence[QuestionScore], index: _Inde
     }
 
 
-def _sizes(chunking: Chunking) -> dict[str, float]:
+def size_metrics(chunking: Chunking) -> dict[str, float]:
     """The sizes that were achieved, in units: a chunk size of 250 of one splitter averages 160 of another."""
     size, target = chunking.size, chunking.target
     low, middle, high = np.quantile(size, [0.05, 0.5, 0.95]).tolist()

@@ -9,6 +9,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ from harness.space import MOST_POINTS, Axis, Choices, Space
 
 if TYPE_CHECKING:
     import optuna
+
+MOST_REPEATS = 50  # in a row, until a sampler that has nothing else to say is let have its way
 
 
 class Suggestions:
@@ -61,8 +64,12 @@ class Suggestions:
             return (*self.first, *(rest[i] for i in order))
         return together if grid or len(together) <= total else None
 
-    def ask(self, results: dict[int, TrialResult]) -> Iterator[tuple[int, Point]]:
-        """Trial numbers and points until the budget is spent; `results` grows meanwhile."""
+    def ask(self, results: dict[int, TrialResult], objective: Callable[[TrialResult], float]) -> Iterator[tuple[int, Point]]:
+        """Trial numbers and points until the budget is spent; `results` grows meanwhile.
+
+        A point of a splitter that ignores an axis is not tried twice: Optuna is told again what is known of it.
+        """
+        repeats = 0
         planned = deque((*self.baselines, *(self.whole if self.whole is not None else self.first)))
         while len(results) < self.total:  # which counts dropped baselines too
             tried = {r.point for r in results.values()}
@@ -73,7 +80,14 @@ class Suggestions:
                     self._enqueue(planned[0])
                 elif self.whole is not None:
                     return
-            yield self._ask()
+            number, point = self._ask()
+            known = next((r for r in results.values() if r.point == point), None)
+            if known and point.splitter in self.space.ignored and repeats < MOST_REPEATS:
+                repeats += 1
+                self.tell(replace(known, trial=number), objective)
+                continue
+            repeats = 0
+            yield number, point
 
     def _enqueue(self, point: Point) -> None:
         if self.only_points or point.baseline:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 import traceback
@@ -18,7 +19,7 @@ from harness.errors import Fault, HarnessError, Refused, TrackingDown
 from harness.experiment import Experiment, differences
 from harness.formats import Labelled
 from harness.label_advice import advise, opened_in_dev, read_sound
-from harness.pipeline import evaluate, read_tokens, run_metrics
+from harness.pipeline import evaluate, read_tokens, run_metrics, size_metrics
 from harness.records import Chunking, EmbedderIdentity, Evaluation, Point, TrialResult, questions_sha256
 from harness.selection import Selected
 from harness.state import State, StudyFiles
@@ -169,10 +170,17 @@ def context_of(experiment: Experiment, labelled: Labelled, identity: EmbedderIde
         "code.version": code_version(),
         "harness.study": study,
         "harness.text": experiment.tracking_text,
+        **_options_tags(experiment),
     }
     source = experiment.source
     datasets = [("corpus", corpus, source.corpus.name, "dev"), ("questions", dev, source.questions.name, "dev")]
     return Context(tags, datasets, identity)
+
+
+def _options_tags(experiment: Experiment) -> dict[str, str]:
+    """The splitters' options where they are not the defaults, as JSON: a trial's parameters are the same for all splitters."""
+    changed = {name: s.options.model_dump(exclude_defaults=True, mode="json") for name, s in experiment.splitters.items()}
+    return {f"splitter.{name}.options": json.dumps(options, sort_keys=True) for name, options in changed.items() if options}
 
 
 class _Sweep:
@@ -210,7 +218,7 @@ class _Sweep:
         self.watcher.begin(self.suggestions.total, len(self.results))
         status = "KILLED"
         try:
-            for number, point in self.suggestions.ask(self.results):
+            for number, point in self.suggestions.ask(self.results, self._objective):
                 self._try(number, point)
             status = "FINISHED"
         finally:
@@ -261,7 +269,8 @@ class _Sweep:
         chunking = self.experiment.chunk(self.labelled.corpus, point, self.ruler)
         for earlier in self.results.values():
             if earlier.evaluation and earlier.evaluation.chunking_sha256 == chunking.sha256:
-                metrics = {**earlier.evaluation.metrics, "tokens_embedded": 0.0}
+                # The same chunks, but measured against another size.
+                metrics = {**earlier.evaluation.metrics, **size_metrics(chunking), "tokens_embedded": 0.0}
                 return replace(earlier.evaluation, tokens_embedded=0, seconds={}, metrics=metrics), earlier.trial
         self._refuse_truncation(point, chunking)
         deadline = time.monotonic() + self.experiment.search.trial_timeout
@@ -348,7 +357,7 @@ def _study_files(experiment: Experiment, labelled: Labelled, embedder: Embedder,
         recorded = files.read().get("identity", {})
         differs = differences(recorded, identity)
         if differs:
-            shown = "; ".join(f"{n}: {_brief(recorded.get(n))} is now {_brief(identity[n])}" for n in differs)
+            shown = "; ".join(_difference(n, recorded.get(n), identity[n]) for n in differs)
             fix = "run with --fresh to start a new study, or give the experiment another name"
             raise Refused(
                 Fault(
@@ -373,6 +382,15 @@ def _study_files(experiment: Experiment, labelled: Labelled, embedder: Embedder,
         }
     )
     return files
+
+
+def _difference(name: str, was: Any, is_now: Any) -> str:
+    """What changed of a part of the identity; of a table of several, the entries that did."""
+    if isinstance(was, dict) and isinstance(is_now, dict):
+        keys = [k for k in dict.fromkeys((*was, *is_now)) if was.get(k) != is_now.get(k)]
+        inner = ", ".join(f"{k} {_brief(was.get(k, 'none'))} is now {_brief(is_now.get(k, 'none'))}" for k in keys)
+        return f"{name}: {inner}"
+    return f"{name}: {_brief(was)} is now {_brief(is_now)}"
 
 
 def _brief(value: Any) -> str:

@@ -232,6 +232,8 @@ def test_a_bug_keeps_its_traceback_while_bad_input_has_none_in_a_process_too(bar
     assert (wrong.code, wrong.out) == (2, "")
     assert "Traceback" not in wrong.err
 
-    bug = bare.process("check", "exp.toml", script=bare.driver("bug.py", "import harness.formats as f\nf.load_with_doubts = lambda s: 1 / 0"))
+    bug = bare.process(
+        "check", "exp.toml", script=bare.driver("bug.py", "import harness.formats as f\nf.load_with_doubts = lambda s: 1 / 0")
+    )
     assert bug.code == 1
     assert "ZeroDivisionError" in bug.err

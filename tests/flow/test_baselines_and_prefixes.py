@@ -125,3 +125,25 @@ def test_options_that_changed_since_the_lock_are_named_by_holdout_and_audit(proj
     project.configure(**{"splitters.recursive": {"keep_separator": "end"}})
     project.ok("holdout")
     assert project.ok("audit")["findings"] == []
+
+
+def test_sizes_are_held_against_their_own_point_where_an_earlier_evaluation_is_used_again(project: Project):
+    project.configure(search={**GRID, "chunk_size": [400, 4000], "overlap_ratio": [0.0]})
+    project.ok("sweep")
+    shares = {r.data.params["chunk_size"]: r.data.metrics["undersize_share"] for r in project.runs("trial")}
+    assert shares == {"400": 1.0, "4000": 1.0}
+    project.configure(experiment={"name": "other"}, search={**GRID, "chunk_size": [100, 160, 400], "overlap_ratio": [0.0]})
+    project.ok("sweep")
+    shares = {r.data.params["chunk_size"]: r.data.metrics["undersize_share"] for r in project.runs("trial", "other")}
+    assert shares["100"] < shares["400"] == 1.0
+
+
+def test_options_are_on_the_runs_and_a_changed_one_is_named(project: Project):
+    project.configure(search={**GRID, "splitter": ["recursive"]})
+    project.file.write_text(project.file.read_text("utf-8") + '\n[splitters.recursive]\nseparators = [". ", " "]\n', "utf-8")
+    project.ok("sweep")
+    assert {r.data.tags["splitter.recursive.options"] for r in project.runs()} == {'{"separators": [". ", " "]}'}
+    project.file.write_text(project.file.read_text("utf-8").replace('[". ", " "]', '[" "]'), "utf-8")
+    (error,) = project.refused("sweep")["errors"]
+    assert "splitter versions: recursive" in error["what"]
+    assert """'separators': [' ']""" in error["what"]

@@ -79,3 +79,23 @@ def test_chunks_and_inspect_show_a_function_and_what_is_prepended(bare: Project)
     assert bare.run("chunks", *setting, "--prepend", "heading", "--json").json["index_ratio"] > plain["index_ratio"]
     assert bare.run("inspect", *setting, "--question", "gate", "--json").code == 0
     assert "unknown part 'colour'" in bare.run("chunks", *setting, "--prepend", "colour").err
+
+
+def test_under_tpe_no_point_of_it_is_tried_twice(project: Project) -> None:
+    prepared(project)
+    project.configure(
+        search={
+            "sampler": "tpe",
+            "trials": 9,
+            "seed": 5,
+            "unit": "words",
+            "splitter": [NAME],
+            "chunk_size": {"low": 8, "high": 30},
+            "overlap_ratio": {"low": 0.0, "high": 0.5},
+        }
+    )
+    swept = project.ok("sweep")
+    assert swept["trials"]["complete"] == 9
+    sizes = [r.data.params["chunk_size"] for r in project.runs("trial")]
+    assert len(set(sizes)) == 9, "overlap changes nothing, so a size more is a point more"
+    assert project.ok("sweep")["trials"] == swept["trials"]
