@@ -14,6 +14,13 @@ import pytest
 from flow_project import Project, Server, answers, free_port, wait_until
 
 
+@pytest.fixture(autouse=True, scope="session")
+def heed_interrupts() -> None:
+    """A shell without job control has what it starts in the background ignore Ctrl-C, and so all that is started by that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture(autouse=True)
 def no_mlflow_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine's own MLflow settings stay out of the tests."""

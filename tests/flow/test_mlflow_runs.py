@@ -14,7 +14,8 @@ METRICS = {
     *(f"dev/{name}_at_{k}" for name in ("hit", "recall") for k in (1, 3)),
     *("dev/mrr", "dev/section_hit_at_1", "dev/char_recall_at_5", "dev/char_precision_at_5", "dev/char_iou_at_5"),
     *("dev/precision_omega", "dev/ceiling", "index_ratio", "chunks", "mean_chunk_size", "context_at_3", "truncated_share"),
-    *("tokens_embedded", "index_bytes"),
+    *("tokens_embedded", "truncated_tokens", "index_bytes", "oversize_share", "undersize_share", "mean_overlap"),
+    *(f"chunk_size_{name}" for name in ("p05", "p50", "p95", "max")),
 }
 TAGS = {
     *("embedder.name", "embedder.fingerprint", "scoring.fingerprint", "scoring.similarity", "corpus.sha256"),
