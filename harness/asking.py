@@ -15,7 +15,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from harness.errors import Fault, HarnessError, nearest
+from harness.errors import Fault, HarnessError
+from harness.labels import unknown_document
 from harness.records import Corpus, Document, Span
 from harness.text import sentences
 
@@ -114,20 +115,10 @@ def chosen(corpus: Corpus, names: Sequence[str]) -> tuple[Document, ...]:
         if len(documents) == 1:
             found[documents[0].document_id] = documents[0]
         else:
-            faults.append(Fault("--document", *unknown(corpus, name)))
+            faults.append(Fault("--document", *unknown_document(corpus, name)))
     if faults:
         raise HarnessError(faults)
     return tuple(found.values()) if names else corpus.documents
-
-
-def unknown(corpus: Corpus, name: str) -> tuple[str, str]:
-    """What is wrong with a document's name that means none or several, and the way out."""
-    found, ids = corpus.named(name), [d.document_id for d in corpus.documents]
-    if found:
-        what = f"'{name}' may be any of {len(found)} documents, such as '{found[0].document_id}' and '{found[1].document_id}'"
-        return what, "write more of its path"
-    fix = f"the corpus has {len(ids)} documents, such as '{ids[0]}'" if len(ids) > 12 else nearest(name, ids)
-    return f"unknown document '{name}'", fix
 
 
 def file_names(corpus: Corpus) -> dict[str, str]:

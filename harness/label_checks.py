@@ -1,4 +1,4 @@
-"""What is wrong or doubtful about a question set as such; a new check is a function in `FAULTS` or `WARNINGS`.
+"""What is wrong or doubtful about a question set as such; a new check is a function in `OF_QUESTIONS`, `FAULTS` or `WARNINGS`.
 
 Checks that need the search space or the unit are in `label_advice`. Of the holdout a check may name ids, never texts.
 """
@@ -257,15 +257,11 @@ def _unreviewed(subject: Subject) -> Iterator[Fault]:
         yield Fault("questions", what, "walk through them: `harness questions review`")
 
 
-FAULTS: list[Callable[[Subject], Iterator[Fault]]] = [
-    _faults,
-    _duplicate_ids,
-    _same_question_in_both_splits,
-    _same_question_twice,
-    _no_dev,
-    _mixed,
-]
-WARNINGS: list[Callable[[Subject], Iterator[Fault]]] = [
+Check = Callable[[Subject], Iterator[Fault]]
+# What is wrong whatever is dev.
+OF_QUESTIONS: list[Check] = [_faults, _duplicate_ids, _same_question_in_both_splits, _same_question_twice, _mixed]
+FAULTS: list[Check] = [*OF_QUESTIONS, _no_dev]
+WARNINGS: list[Check] = [
     _same_wording,
     _few_dev,
     _both_kinds,
@@ -278,9 +274,9 @@ WARNINGS: list[Callable[[Subject], Iterator[Fault]]] = [
 ]
 
 
-def check_faults(subject: Subject) -> tuple[Fault, ...]:
+def check_faults(subject: Subject, checks: Sequence[Check] = FAULTS) -> tuple[Fault, ...]:
     """Every fault of the labels; a sweep does not begin with one."""
-    return tuple(dict.fromkeys(f for check in FAULTS for f in check(subject)))
+    return tuple(dict.fromkeys(f for check in checks for f in check(subject)))
 
 
 def check_warnings(subject: Subject) -> tuple[Fault, ...]:

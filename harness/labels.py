@@ -183,7 +183,7 @@ def _read(
         named = _document(raw.where, quote.document, corpus, notes)
         documents[quote] = (named,) if named else own
         if quote.start is not None and len(documents[quote]) > 1:
-            what = f"the offset {quote.start} of '{_short(quote.text)}' goes with no document"
+            what = f"the offset {quote.start} of '{short(quote.text)}' goes with no document"
             notes.faults.append(Fault(raw.where, what, "name the document"))
     return reading if len(notes.faults) == before else None
 
@@ -193,14 +193,19 @@ def _document(where: str, name: str, corpus: Corpus, notes: _Notes) -> Document 
     found = corpus.named(name) if name else ()
     if len(found) == 1:
         return found[0]
+    if name:
+        notes.faults.append(Fault(where, *unknown_document(corpus, name)))
+    return None
+
+
+def unknown_document(corpus: Corpus, name: str) -> tuple[str, str]:
+    """What is wrong with a document's name that means none or several, and the way out."""
+    found, ids = corpus.named(name), [d.document_id for d in corpus.documents]
     if found:
         what = f"'{name}' may be any of {len(found)} documents, such as '{found[0].document_id}' and '{found[1].document_id}'"
-        notes.faults.append(Fault(where, what, "write more of its path"))
-    elif name:
-        ids = [d.document_id for d in corpus.documents]
-        known = f"the corpus has {len(ids)} documents, such as '{ids[0]}'" if len(ids) > 12 else nearest(name, ids)
-        notes.faults.append(Fault(where, f"unknown document '{name}'", known))
-    return None
+        return what, "write more of its path"
+    fix = f"the corpus has {len(ids)} documents, such as '{ids[0]}'" if len(ids) > 12 else nearest(name, ids)
+    return f"unknown document '{name}'", fix
 
 
 def _target(
@@ -345,7 +350,7 @@ def _combined(raw: RawQuestion, quotes: Sequence[Quote], places: list[list[Place
         if len(set(chosen)) == len(chosen):
             combined.setdefault(frozenset(chosen), chosen)
     if not combined:
-        shown = ", ".join(f"'{_short(q.text, 30)}'" for q in quotes)
+        shown = ", ".join(f"'{short(q.text, 30)}'" for q in quotes)
         what = f"the all-of list {shown} asks for the same place more than once"
         notes.faults.append(Fault(raw.where, what, "name each text once, or quote more of it where it stands twice"))
     return list(combined.values())
@@ -364,7 +369,7 @@ def _not_found(raw: RawQuestion, quote: Quote, documents: Sequence[Document], no
     else:
         fix = _nearest(text, documents, notes)
     name = "condition" if quote is raw.condition else "evidence"
-    return Fault(raw.where, f"{name} '{_short(text)}' is not in {place}", fix)
+    return Fault(raw.where, f"{name} '{short(text)}' is not in {place}", fix)
 
 
 def _nearest(text: str, documents: Sequence[Document], notes: _Notes) -> str:
@@ -375,6 +380,7 @@ def _nearest(text: str, documents: Sequence[Document], notes: _Notes) -> str:
     return f"nearest text: {near}" if near else "nothing like it was found; quote the text verbatim"
 
 
-def _short(text: str, limit: int = 90) -> str:
+def short(text: str, limit: int = 90) -> str:
+    """A text on one line for a message, cut where it is longer."""
     text = " ".join(text.split())
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import tempfile
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -12,14 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from harness.errors import Fault, HarnessError
 from harness.files import lines, read_json_lines, read_text
 from harness.formats.entries import MEANING, questions_of
 from harness.labels import RawQuestion
 from harness.sifting import digest
-from harness.state import write_atomically
+from harness.state import lock_of, write_atomically
 
 SUFFIX = ".jsonl"
 
@@ -53,8 +49,7 @@ class QuestionFile:
             raise HarnessError(Fault(where or str(path), f"'{path}' is no {SUFFIX} file", fix))
         self.path = path
         self.dropped = path.with_name(f"{path.stem}.dropped{SUFFIX}")
-        name = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
-        self._lock = FileLock(Path(tempfile.gettempdir()) / f"chunking-harness-{name}.lock")
+        self._lock = lock_of(path)
 
     def alone(self) -> AbstractContextManager[Any]:
         """A lock between processes of this machine, reentrant, that leaves no file beside the questions."""

@@ -13,9 +13,8 @@ from typing import Any
 
 from harness import corpora, experiment, locate
 from harness.answers import clean
-from harness.asking import unknown
 from harness.errors import Fault, HarnessError
-from harness.labels import RawQuestion
+from harness.labels import RawQuestion, unknown_document
 from harness.question_file import SUFFIX, QuestionFile, Row
 from harness.records import Corpus, Document, Place, Question, Span
 from harness.sifting import Judged, digest
@@ -177,7 +176,7 @@ class Review:
         if raw.document_id:
             found = self.corpus.named(raw.document_id)
             if len(found) != 1:
-                raise HarnessError(Fault(raw.question_id, *unknown(self.corpus, raw.document_id)))
+                raise HarnessError(Fault(raw.question_id, *unknown_document(self.corpus, raw.document_id)))
         else:
             found = tuple(d for d in self.corpus.documents if locate.occurrences(d, text.strip()))
             if len(found) != 1:

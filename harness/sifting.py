@@ -8,11 +8,10 @@ from functools import cached_property
 
 from harness import labels, locate, wording
 from harness.answers import Dropped, Entry
-from harness.asking import unknown
 from harness.errors import Fault
 from harness.formats.cells import derived_id
 from harness.label_checks import COPIED, Subject
-from harness.labels import MOST_EXPLAINED, Labelling, RawQuestion
+from harness.labels import MOST_EXPLAINED, Labelling, RawQuestion, short, unknown_document
 from harness.records import Corpus, Document, Question, Span
 from harness.splits import SplitRule
 from harness.text import sentences
@@ -109,7 +108,7 @@ class Sieve:
         if otherwise:
             return self.corpus[otherwise]
         if name:
-            raise _Unfit(entry, *unknown(self.corpus, name))
+            raise _Unfit(entry, *unknown_document(self.corpus, name))
         if len(self.corpus.documents) == 1 or not entry.evidence:
             return self.corpus.documents[0] if len(self.corpus.documents) == 1 else None
         quote = entry.evidence[0][0]
@@ -141,8 +140,6 @@ class Sieve:
         return None
 
     def _not_verbatim(self, entry: Entry, quote: str, document: Document | None) -> _Unfit:
-        shown = " ".join(quote.split())
-        shown = shown if len(shown) <= 90 else shown[:89] + "…"
         place = f"document '{document.document_id}'" if document else "any document"
         self.explained += 1
         elsewhere = [d.document_id for d in self.corpus.documents if quote.strip() in d.text]
@@ -153,7 +150,7 @@ class Sieve:
         else:
             near = locate.nearest_text([document] if document else self.corpus.documents, quote)
             fix = f"nearest text: {near}" if near else "nothing like it was found"
-        return _Unfit(entry, f"not verbatim: '{shown}' is not in {place}", fix)
+        return _Unfit(entry, f"not verbatim: '{short(quote)}' is not in {place}", fix)
 
 
 class _Unfit(Exception):

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from harness import splits
 from harness.errors import Fault, HarnessError, Refused
 from harness.experiment import Experiment
 from harness.formats import SHORT_HASH
-from harness.label_checks import Subject, check_faults
+from harness.label_checks import OF_QUESTIONS, Subject, check_faults
 from harness.records import Corpus, Question
 from harness.splits import SplitRule
-from harness.state import State, write_atomically
+from harness.state import State, lock_of, write_atomically
 
 SEEDS = range(100)  # of which the one is taken whose shares come nearest to what was asked
 DEFAULT_HOLDOUT = 0.3
@@ -111,7 +107,7 @@ def _read(experiment: Experiment) -> _Set:
     source = replace(experiment.source, split=SplitRule())
     corpus = source.read_corpus()
     labelling = source.read_labels(corpus)
-    if faults := [f for f in check_faults(Subject(labelling, corpus)) if f.what != "no answerable dev questions"]:
+    if faults := check_faults(Subject(labelling, corpus), OF_QUESTIONS):
         raise HarnessError(faults)
     rows = {raw.question_id for raw in labelling.raws if raw.split.strip()}
     questions = tuple(q for _, q in labelling.questions)
@@ -178,8 +174,7 @@ def _write(experiment: Experiment, path: Path, asked: _Set, rule: SplitRule, tol
 
 def _write_once(path: Path, text: str) -> None:
     """Write a file that is not there; of several that try at once on this machine one does. Raises Refused for the others."""
-    name = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
-    with FileLock(Path(tempfile.gettempdir()) / f"chunking-harness-{name}.lock"):
+    with lock_of(path):
         if path.exists():
             _refuse(path)
         write_atomically(path, text)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,6 +38,12 @@ def write_atomically(path: Path, text: str) -> None:
         raise HarnessError(
             Fault(str(path), f"can't be written ({error.strerror})", "free space or mend the folder's rights")
         ) from error
+
+
+def lock_of(path: Path) -> FileLock:
+    """A lock between processes of this machine for a file of the user's, reentrant, that leaves nothing beside the file."""
+    name = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    return FileLock(Path(tempfile.gettempdir()) / f"chunking-harness-{name}.lock")
 
 
 def _sqlite(path: Path) -> str:

@@ -15,7 +15,7 @@ from rich.text import Text
 from harness import selection
 from harness.api import Checked
 from harness.audit import Audit
-from harness.errors import Fault
+from harness.errors import Fault, counted
 from harness.estimate import Estimate
 from harness.experiment import Experiment
 from harness.holdout import Opened
@@ -56,10 +56,6 @@ def say(message: str) -> None:
 
 def percent(value: float | None) -> str:
     return "undefined" if value is None else f"{value:.1%}"
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def rate(hits: int, of: int) -> str:
@@ -299,8 +295,9 @@ def _hits(evaluation: Evaluation, k: int) -> str:
 
 def _show_gate(opened: Opened) -> None:
     at, value = opened.record.at_threshold, opened.record.threshold.value
+    false = counted(at["false_answer"], "false answer", "false answers")
     out().print(
-        f"at threshold {value}: {at['correct']} correct, {at['wrong']} wrong, {counted(at['false_answer'], 'false answer')}, "
+        f"at threshold {value}: {at['correct']} correct, {at['wrong']} wrong, {false}, "
         f"{at['rightly_abstained']} rightly abstained ({at['rightly_abstained_unanswerable']} unanswerable, "
         f"{at['rightly_abstained_wrong_first']} with a wrong first chunk), {at['wrongly_abstained']} wrongly: "
         f"{opened.record.verdict['verdict']}"
