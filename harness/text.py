@@ -19,7 +19,7 @@ def sentences(text: str) -> IntArray:
     """Offsets of the sentences, white space around them left out, shape (n, 2); line breaks within a paragraph end none."""
     flat = WRAPPED.sub(lambda m: " " * len(m[0]), text)
     spans = _code_points(text, SentenceBreaker(flat, LOCALE).segments())
-    return np.array([s for s in (_stripped(text, a, b) for a, b in spans.tolist()) if s], dtype=np.int64).reshape(-1, 2)
+    return np.array([s for s in (stripped(text, a, b) for a, b in spans.tolist()) if s], dtype=np.int64).reshape(-1, 2)
 
 
 def characters(text: str) -> IntArray:
@@ -27,7 +27,8 @@ def characters(text: str) -> IntArray:
     return _code_points(text, CharacterBreaker(text, LOCALE).segments())
 
 
-def _stripped(text: str, start: int, end: int) -> tuple[int, int] | None:
+def stripped(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """A span without the white space at its ends; None when it has nothing else."""
     part = text[start:end]
     left = len(part) - len(part.lstrip())
     return (start + left, start + len(part.rstrip())) if left < len(part) else None

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from harness.errors import Fault, HarnessError, nearest
-from harness.records import Chunking, Corpus, Document, IntArray, Point
+from harness.records import Chunking, Corpus, Point
 from harness.splitters.base import Splitter
 from harness.splitters.baselines import WholeDocument, WholeSection
 from harness.splitters.prepend import prefix
@@ -66,14 +66,7 @@ def chunk(corpus: Corpus, point: Point, ruler: Ruler, splitters: Mapping[str, Sp
         size=np.concatenate([ruler.sizes(d, s) for d, s in cut]),
         source_units=ruler.source_units,
         target=point.chunk_size,
-        shared=np.concatenate([_shared(d, s, ruler) for d, s in cut]),
+        shared=np.concatenate([ruler.shared(d, s) for d, s in cut]),
         prefixes=prefixes,
         prefix_size=np.array([ruler.count(p) for p in prefixes], dtype=np.int64) if prefixes else None,
     )
-
-
-def _shared(document: Document, spans: IntArray, ruler: Ruler) -> IntArray:
-    """Units that each chunk shares with the one before it, shape (n,)."""
-    between = np.column_stack([spans[1:, 0], np.maximum(spans[1:, 0], spans[:-1, 1])])
-    found = np.where(between[:, 1] > between[:, 0], ruler.sizes(document, between), 0)
-    return np.concatenate([np.zeros(min(len(spans), 1), dtype=np.int64), found])

@@ -3,10 +3,11 @@ unless that is allowed: a chunk that is the whole text always holds the answer, 
 
 from __future__ import annotations
 
-import numpy as np
+from itertools import pairwise
 
 from harness.records import Document, IntArray
 from harness.splitters.base import Splitter
+from harness.text import stripped
 from harness.tokenizers import Ruler, as_offsets
 
 
@@ -32,9 +33,5 @@ class WholeSection(Splitter):
 
 def _between(text: str, borders: list[int]) -> IntArray:
     """Spans from each border to the next, white space around them left out, empty ones dropped."""
-    spans = []
-    for start, end in np.column_stack([borders, [*borders[1:], len(text)]]).tolist():
-        part = text[start:end]
-        if part.strip():
-            spans.append((start + len(part) - len(part.lstrip()), start + len(part.rstrip())))
-    return as_offsets(spans)
+    pieces = pairwise([*borders, len(text)])
+    return as_offsets(seen for start, end in pieces if (seen := stripped(text, start, end)))

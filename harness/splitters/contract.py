@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from harness.records import Document, IntArray
 from harness.tokenizers import Ruler
@@ -28,6 +29,20 @@ class Cut:
         return f"chunk {index + 1}, [{start}, {end}) of document '{self.document.document_id}'"
 
 
+def out_of_order(spans: IntArray, nested: bool) -> npt.NDArray[np.bool_]:
+    """Which spans, but for the first, do not begin and end after the one before them; `nested`: begin or end. Shape (n - 1,)."""
+    steps = np.diff(spans, axis=0)
+    found = (steps < 0).any(axis=1) | ~steps.any(axis=1) if nested else (steps <= 0).any(axis=1)
+    return np.asarray(found, dtype=np.bool_)
+
+
+def gaps(spans: IntArray, length: int) -> list[tuple[int, int]]:
+    """The stretches of a text of so many characters that no span has; the spans' starts ascend."""
+    reached = np.concatenate([[0], np.maximum.accumulate(spans[:, 1])])
+    found = np.column_stack([reached, np.append(spans[:, 0], length)])
+    return [(start, end) for start, end in found[found[:, 0] < found[:, 1]].tolist()]
+
+
 def _inside(cut: Cut) -> Iterator[str]:
     starts, ends = cut.spans[:, 0], cut.spans[:, 1]
     for i in np.flatnonzero((starts < 0) | (ends > len(cut.document.text)) | (starts >= ends))[:1]:
@@ -35,20 +50,12 @@ def _inside(cut: Cut) -> Iterator[str]:
 
 
 def _ascending(cut: Cut) -> Iterator[str]:
-    steps = np.diff(cut.spans, axis=0)
-    back = (steps < 0).any(axis=1) | ~steps.any(axis=1) if cut.nested else (steps <= 0).any(axis=1)
-    for i in np.flatnonzero(back)[:1]:
+    for i in np.flatnonzero(out_of_order(cut.spans, cut.nested))[:1]:
         yield f"{cut.where(int(i) + 1)}, does not begin and end after the one before it"
 
 
 def _covering(cut: Cut) -> Iterator[str]:
-    words = cut.ruler.offsets("words", cut.document)
-    if not len(words):
-        return
-    order = np.argsort(cut.spans[:, 0], kind="stable")
-    starts, reached = cut.spans[order, 0], np.maximum.accumulate(cut.spans[order, 1])
-    gaps = np.column_stack([np.concatenate([[0], reached]), np.concatenate([starts, [len(cut.document.text)]])])
-    for start, end in gaps[gaps[:, 0] < gaps[:, 1]].tolist():
+    for start, end in gaps(cut.spans, len(cut.document.text)):
         missed = cut.document.text[start:end]
         if missed.strip():
             yield f"{' '.join(missed.split())[:40]!r} at {start} of document '{cut.document.document_id}' is in no chunk"
@@ -69,11 +76,10 @@ def _size(cut: Cut) -> Iterator[str]:
 
 
 def _overlap(cut: Cut) -> Iterator[str]:
-    between = np.column_stack([cut.spans[1:, 0], np.maximum(cut.spans[1:, 0], cut.spans[:-1, 1])])
-    shared = np.where(between[:, 1] > between[:, 0], cut.ruler.sizes(cut.document, between), 0)
+    shared = cut.ruler.shared(cut.document, cut.spans)
     for i in np.flatnonzero(shared > cut.overlap)[:1]:
         what = f"shares {shared[i]} {cut.ruler.unit} with the one before it, above the overlap {cut.overlap}"
-        yield f"{cut.where(int(i) + 1)}, {what}"
+        yield f"{cut.where(int(i))}, {what}"
 
 
 PROMISES: tuple[Callable[[Cut], Iterator[str]], ...] = (_inside, _ascending, _covering, _size, _overlap)

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from harness.records import Document, IntArray
+from harness.splitters.contract import gaps, out_of_order
 from harness.splitters.windows import refined
+from harness.text import stripped
 from harness.tokenizers import Ruler, as_offsets, count_touched
 
 Pair = tuple[int, int]
@@ -20,15 +22,10 @@ def lawful(spans: Iterable[Pair], document: Document, size: int, overlap: int, r
     seen = as_offsets((start, end) for start, end in spans if not text[start:end].isspace())
     sized = refined(seen, units, size)
     sized = sized[np.lexsort((sized[:, 1], sized[:, 0]))]
-    if not _in_order(sized, nested) or not _within(sized, units, overlap):
+    if out_of_order(sized, nested).any() or not _within(sized, units, overlap):
         sized = _trimmed(sized, text, units, overlap, nested)
     lost = _lost(sized, text)
     return _with_lost(sized, lost, units, size) if lost else sized
-
-
-def _in_order(spans: IntArray, nested: bool) -> bool:
-    steps = np.diff(spans, axis=0)
-    return bool((steps >= 0).all() and (steps.any(axis=1) if nested else steps > 0).all())
 
 
 def _within(spans: IntArray, units: IntArray, overlap: int) -> bool:
@@ -66,14 +63,7 @@ def _earliest(end: int, units: IntArray, overlap: int) -> int:
 
 def _lost(spans: IntArray, text: str) -> list[Pair]:
     """The stretches between spans that have something visible, white space around it left out."""
-    reached = np.concatenate([[0], np.maximum.accumulate(spans[:, 1])])
-    gaps = np.column_stack([reached, np.append(spans[:, 0], len(text))])
-    lost = []
-    for start, end in gaps[gaps[:, 0] < gaps[:, 1]].tolist():
-        part = text[start:end]
-        if part and not part.isspace():
-            lost.append((end - len(part.lstrip()), start + len(part.rstrip())))
-    return lost
+    return [seen for start, end in gaps(spans, len(text)) if (seen := stripped(text, start, end))]
 
 
 def _with_lost(spans: IntArray, lost: list[Pair], units: IntArray, size: int) -> IntArray:

@@ -123,6 +123,12 @@ class Ruler:
         """Units that each span of a document touches; spans has shape (n, 2)."""
         return count_touched(self.units(document), spans)
 
+    def shared(self, document: Document, spans: IntArray) -> IntArray:
+        """Units that each span, in order, shares with the one before it, shape (n,); the first shares none."""
+        between = np.column_stack([spans[1:, 0], np.maximum(spans[1:, 0], spans[:-1, 1])])
+        found = np.where(between[:, 1] > between[:, 0], self.sizes(document, between), 0)
+        return np.concatenate([np.zeros(min(len(spans), 1), dtype=np.int64), found])
+
 
 def count_touched(units: IntArray, spans: IntArray) -> IntArray:
     """How many units share a character with each span; both have ascending starts and ends, shape (n, 2)."""
