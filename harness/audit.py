@@ -143,8 +143,7 @@ def _audit_one(experiment: Experiment, tracking_uri: str | None) -> Audit:
             rows.append(_row(case))
         except HarnessError as error:
             findings += error.faults
-        checks = CHECKS if made.lock_id == path.stem else [_lock_file]  # nothing follows from an edited lock
-        for check in checks:
+        for check in _checks(case):
             try:
                 findings += check(case)
             except HarnessError as error:
@@ -199,8 +198,6 @@ def _lock_file(case: _Case) -> Iterator[Fault]:
 
 def _checked_in_file(case: _Case) -> Iterator[Fault]:
     path = case.state.lock_file_to_check_in
-    if not case.in_force:
-        return
     try:
         found = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
@@ -216,9 +213,6 @@ def _checked_in_file(case: _Case) -> Iterator[Fault]:
 
 
 def _data(case: _Case) -> Iterator[Fault]:
-    """Data as locked; a lock that another one has superseded is of what was then, and is held to its own records alone."""
-    if not case.in_force:
-        return
     made, labelled = case.lock, case.labelled
     for name, locked, found, file in (
         ("corpus", made.corpus_sha256, labelled.corpus.sha256, case.experiment.source.corpus),
@@ -233,8 +227,6 @@ def _data(case: _Case) -> Iterator[Fault]:
 
 
 def _model(case: _Case) -> Iterator[Fault]:
-    if not case.in_force:
-        return
     embedder = case.models.get()
     if embedder is None:
         yield from case.models.error.faults if case.models.error else ()
@@ -251,8 +243,8 @@ def _model(case: _Case) -> Iterator[Fault]:
 
 def _chunking(case: _Case) -> Iterator[Fault]:
     embedder = case.models.get()
-    if not case.in_force or embedder is None or case.lock.corpus_sha256 != case.labelled.corpus.sha256:
-        return  # superseded, or the cause has a finding of its own
+    if embedder is None or case.lock.corpus_sha256 != case.labelled.corpus.sha256:
+        return  # the cause has a finding of its own
     if changed := locks.changed_options(case.experiment, case.lock):
         yield changed
         return
@@ -370,6 +362,16 @@ CHECKS: list[Callable[[_Case], Iterator[Fault]]] = [
     _runs,
     _holdout,
 ]
+
+
+# What is held against today's files and model: a lock that another has superseded is of what was then.
+OF_TODAY = (_checked_in_file, _data, _model, _chunking)
+
+
+def _checks(case: _Case) -> list[Callable[[_Case], Iterator[Fault]]]:
+    if case.lock.lock_id != case.path.stem:
+        return [_lock_file]  # nothing follows from an edited lock
+    return [check for check in CHECKS if case.in_force or check not in OF_TODAY]
 
 
 def as_json(found: Audit) -> dict[str, Any]:

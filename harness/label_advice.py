@@ -20,7 +20,7 @@ from harness.records import Claim, Document, Place, Quantiles, Question
 from harness.selection import REGION_KEY
 from harness.state import State
 from harness.text import sentences
-from harness.tokenizers import Tokenizer, as_offsets, count_touched
+from harness.tokenizers import Ruler, Tokenizer, as_offsets, count_touched
 
 MOST_READ = 4_000_000  # characters whose sentences are measured; a larger corpus is sampled, evenly over its documents
 MANY_SPACELESS = 0.3  # of the letters
@@ -55,6 +55,7 @@ class _Case:
     labelled: Labelled
     unit: str
     tokenizer: Tokenizer | None
+    ruler: Ruler | None  # which has found the units already, where a sweep is about to begin
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -86,7 +87,9 @@ class _Case:
         """Offsets of the units of the measured documents and of those with evidence, by document id."""
         wanted = {d.document_id: d for d in self.read}
         wanted |= {p.document_id: self.labelled.corpus[p.document_id] for p in self.places}
-        return {i: self.tokenizer(d.text) for i, d in wanted.items()} if self.tokenizer else {}
+        if self.tokenizer is None:
+            return {}
+        return {i: self.ruler.units(d) if self.ruler else self.tokenizer(d.text) for i, d in wanted.items()}
 
     @cached_property
     def spans(self) -> list[Question]:
@@ -147,14 +150,14 @@ def opened_here(experiment: Experiment, labelled: Labelled) -> list[Fault]:
     return opened_in_dev(experiment, labelled, State(experiment).read_claims())
 
 
-def advise(experiment: Experiment, labelled: Labelled) -> Advice:
-    """Lengths and doubts, without loading a model."""
+def advise(experiment: Experiment, labelled: Labelled, ruler: Ruler | None = None) -> Advice:
+    """Lengths and doubts, without loading a model; a ruler that is there already spares finding the units again."""
     kind = embedders.EMBEDDERS[experiment.embedder_type]
     unit = experiment.unit_of(kind.has_tokenizer)
     own = kind.read_tokenizer(experiment.embedder_options) if unit == tokenizers.MODEL_TOKENS else None
     at_hand = unit != tokenizers.MODEL_TOKENS or own is not None
     tokenizer = tokenizers.resolve(unit, own, "unit") if at_hand else None
-    case = _Case(experiment, labelled, tokenizers.unit_name(unit), tokenizer)
+    case = _Case(experiment, labelled, tokenizers.unit_name(unit), tokenizer, ruler)
     return Advice(case.lengths if at_hand else None, tuple(w for look in LOOKS for w in look(case)))
 
 

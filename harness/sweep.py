@@ -211,7 +211,7 @@ class _Sweep:
         self.runs: dict[int, str] = {}
 
     def run(self) -> SweepOutcome:
-        for warning in advise(self.experiment, self.labelled).warnings if not self.results else ():
+        for warning in advise(self.experiment, self.labelled, self.ruler).warnings if not self.results else ():
             self.watcher.say(f"warning: {warning}")
         self._open_run()
         self._reconcile()

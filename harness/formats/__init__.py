@@ -20,6 +20,11 @@ from harness.splits import SplitRule
 class Format(Protocol):
     """Reads one format. Both raise HarnessError for what can't be read; a path may be a file, a folder or a glob."""
 
+    @property
+    def SUFFIX(self) -> str | None:
+        """What a file of its questions ends in, for who named another format than the file's; None: nothing certain."""
+        ...
+
     def read_corpus(self, path: Path, encoding: str) -> Corpus: ...
 
     def read_questions(self, path: Path, encoding: str) -> list[RawQuestion]:
@@ -27,8 +32,6 @@ class Format(Protocol):
         ...
 
 
-# What a file of questions is by its suffix, for who named another format than the file's.
-SUFFIXES = {"handbook": ".csv", "chroma": ".csv", "json": ".json", "jsonl": ".jsonl", "squad": ".json", "legalbench-rag": ".json"}
 SHORT_HASH = 12  # 48 bits: enough to know a question again, few enough to keep hundreds in a tag
 
 FORMATS: dict[str, Format] = {
@@ -78,8 +81,8 @@ class DataSource:
 
     def _require_suffix(self) -> None:
         """Raises HarnessError when the questions' file is plainly of another format than the one named."""
-        expected, found = SUFFIXES.get(self.format), kind(self.questions)
-        fitting = [name for name, suffix in SUFFIXES.items() if suffix == found]
+        expected, found = FORMATS[self.format].SUFFIX, kind(self.questions)
+        fitting = [name for name, reader in FORMATS.items() if found == reader.SUFFIX]
         if expected and fitting and found != expected:
             what = f"format '{self.format}' reads {expected} files, and this is {found}"
             raise HarnessError(Fault(str(self.questions), what, f"set [data] format to {' or '.join(fitting)}"))

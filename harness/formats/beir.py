@@ -17,6 +17,8 @@ from harness.formats.json_values import Node
 from harness.labels import RawQuestion
 from harness.records import Corpus, Document
 
+SUFFIX = None  # each of its two parts has its own
+
 COLUMNS = ("query-id", "corpus-id", "score")
 Judged = dict[str, tuple[str, dict[str, None]]]  # by query: its first line, and its relevant documents in order
 

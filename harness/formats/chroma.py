@@ -16,9 +16,11 @@ from harness.formats.cells import derived_id
 from harness.formats.json_values import Node
 from harness.labels import Quote, RawQuestion
 
+SUFFIX = ".csv"
+
 COLUMNS = ("question", "references", "corpus_id")
 
-__all__ = ["read_corpus", "read_questions"]
+__all__ = ["SUFFIX", "read_corpus", "read_questions"]
 
 
 def read_questions(path: Path, encoding: str) -> list[RawQuestion]:

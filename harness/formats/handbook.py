@@ -13,9 +13,11 @@ from harness.files import read_rows
 from harness.formats.cells import Entry, as_date, as_reviewed, collected, parse_evidence
 from harness.labels import Quote, RawQuestion
 
+SUFFIX = ".csv"
+
 COLUMNS = ("question_id", "question", "expected_section", "evidence_span")
 
-__all__ = ["read_corpus", "read_questions"]
+__all__ = ["SUFFIX", "read_corpus", "read_questions"]
 
 
 def read_questions(path: Path, encoding: str) -> list[RawQuestion]:

@@ -13,9 +13,11 @@ from harness.formats.entries import questions_of
 from harness.formats.json_values import question_files, shown
 from harness.labels import RawQuestion
 
+SUFFIX = ".json"
+
 LISTS = ("questions", "fragen")
 
-__all__ = ["read_corpus", "read_questions"]
+__all__ = ["SUFFIX", "read_corpus", "read_questions"]
 
 
 def read_questions(path: Path, encoding: str) -> list[RawQuestion]:

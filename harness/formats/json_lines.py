@@ -10,7 +10,9 @@ from harness.formats.entries import questions_of
 from harness.formats.json_values import question_files
 from harness.labels import RawQuestion
 
-__all__ = ["read_corpus", "read_questions"]
+SUFFIX = ".jsonl"
+
+__all__ = ["SUFFIX", "read_corpus", "read_questions"]
 
 
 def read_questions(path: Path, encoding: str) -> list[RawQuestion]:

@@ -17,6 +17,8 @@ from harness.formats.json_values import Node, question_files, shown
 from harness.labels import Quote, RawQuestion
 from harness.records import Corpus, Document
 
+SUFFIX = ".json"
+
 
 def read_corpus(path: Path, encoding: str) -> Corpus:
     """The texts as the benchmark reads them. Raises HarnessError as the general reader does."""

@@ -18,6 +18,8 @@ from harness.label_checks import listed
 from harness.labels import Quote, RawQuestion
 from harness.records import Corpus, Document, Section
 
+SUFFIX = ".json"
+
 
 @dataclass
 class _Read:
