@@ -20,6 +20,7 @@ import numpy.typing as npt
 from harness.errors import Fault
 
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 Cause = Literal["cut", "outranked", "truncated", "no match"]
 Quantiles = dict[str, int | float]  # count, and min to max where there is anything to count
 

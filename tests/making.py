@@ -102,6 +102,9 @@ class Keywords:
         read = text.split()[: self.max_tokens]
         return text.index(read[-1]) + len(read[-1])
 
+    def held(self, texts: Sequence[str], role: str) -> Any:
+        return np.zeros(len(texts), dtype=np.bool_)
+
     def embed(self, texts: Sequence[str], role: str) -> Any:
         self.asked += [(role, t) for t in texts]
         read = [t.lower().split()[: self.max_tokens if role == "document" else None] for t in texts]

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from harness.embedders import lexical, sentence_transformer
 from harness.errors import Fault, HarnessError, nearest
-from harness.records import EmbedderIdentity, IntArray, scoring_sha256
+from harness.records import BoolArray, EmbedderIdentity, IntArray, scoring_sha256
 from harness.tokenizers import Tokenizer
 
 Role = Literal["document", "query"]
@@ -51,6 +51,10 @@ class Embedder(Protocol):
 
     def reach(self, text: str) -> int:
         """Characters of a text that the model reads; all of them when nothing is truncated."""
+        ...
+
+    def held(self, texts: Sequence[str], role: Role) -> BoolArray:
+        """Which of the vectors are at hand already, so that `embed` computes nothing for them; shape (n,)."""
         ...
 
     def embed(self, texts: Sequence[str], role: Role) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from harness.errors import Fault, HarnessError
-from harness.records import EmbedderIdentity, IntArray, sha256_json
+from harness.records import BoolArray, EmbedderIdentity, IntArray, sha256_json
 from harness.tokenizers.words import words
 from harness.version import environment
 
@@ -49,6 +49,9 @@ class _Lexical:
 
     def reach(self, text: str) -> int:
         return len(text)
+
+    def held(self, texts: Sequence[str], role: str) -> BoolArray:
+        return np.zeros(len(texts), dtype=np.bool_)
 
 
 class Tfidf(_Lexical):

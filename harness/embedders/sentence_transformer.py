@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from harness.errors import Fault, HarnessError
-from harness.records import EmbedderIdentity, IntArray
+from harness.records import BoolArray, EmbedderIdentity, IntArray
 from harness.tokenizers import hugging_face
 from harness.version import environment
 
@@ -130,6 +130,9 @@ class SentenceTransformerEmbedder:
         content = [o for o, special in zip(encoded.offsets, encoded.special_tokens_mask, strict=True) if not special]
         last = int(content[self.max_tokens - specials - 1][1])
         return max(0, last - len(self._prompts["document"]))
+
+    def held(self, texts: Sequence[str], role: str) -> BoolArray:
+        return np.array([role == "query" and t in self._queries for t in texts], dtype=np.bool_)
 
     def embed(self, texts: Sequence[str], role: str) -> Any:
         """Float32 vectors, shape (n, dimensions). Queries are remembered: a sweep asks the same ones at every trial."""
