@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from harness import embedders, formats, ranking, splitters, tokenizers
 from harness.embedders import Embedder
 from harness.errors import Fault, HarnessError
@@ -206,10 +208,11 @@ def inspect(chunking: Chunking, question: str, embedder: Embedder, similarity: s
     ranking.resolve(similarity, embedder.similarities, "--similarity")
     texts = chunking.texts()
     fitted = embedder.fit(texts)
-    (row,) = ranking.SIMILARITIES[similarity](fitted.embed([question], "query"), fitted.embed(texts, "document"))
-    ranked = ranking.rank(row)
+    leaders = ranking.Leaders(1, most)
+    similarities = ranking.SIMILARITIES[similarity](fitted.embed([question], "query"), fitted.embed(texts, "document"))
+    leaders.add(np.arange(len(texts)), ranking.rounded(similarities))
     found = []
-    for rank, (chunk, score) in enumerate(zip(ranked.chunks[:most].tolist(), ranked.scores[:most].tolist(), strict=True), 1):
+    for rank, (chunk, score) in enumerate(zip(*(a.tolist() for a in leaders.of(0)), strict=True), 1):
         span: Span = chunking.span(chunk)
         document = chunking.document_of(chunk)
         size, sections = int(chunking.stored[chunk]), document.section_ids(span)

@@ -15,9 +15,9 @@ from harness.errors import Fault, HarnessError, counted
 from harness.experiment import Experiment
 from harness.formats import SHORT_HASH, Labelled
 from harness.label_checks import listed
-from harness.pipeline import quantiles
 from harness.records import Claim, Document, Place, Quantiles, Question
 from harness.selection import REGION_KEY
+from harness.spread import quantiles
 from harness.state import State
 from harness.text import sentences
 from harness.tokenizers import Ruler, Tokenizer, as_offsets, count_touched

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,15 +17,15 @@ class Judgement:
     """One answerable question under one chunking: everything that its metrics may look at.
 
     `place_ranks` has, for each alternative and each of its places, the best rank of a chunk that holds it whole, or touches it
-    where it is a region (0: no retrieved chunk does); `touched` has, likewise, the spans of all chunks that touch the place.
-    `condition_rank` is the best rank of a chunk that holds the question's condition.
+    where it is a region (0: no retrieved chunk does); `held`, likewise, whether any chunk does. `condition_rank` is the best
+    rank of a chunk that holds the question's condition.
     """
 
     question: Question
     passages: tuple[Passage, ...]
     place_ranks: tuple[tuple[int, ...], ...]
     held: tuple[tuple[bool, ...], ...]
-    touched: tuple[tuple[tuple[Span, ...], ...], ...]
+    chunking: Chunking
     condition_rank: int = 0
 
     @property
@@ -154,8 +154,9 @@ def char_iou(judged: Judgement, k: int) -> float:
 def precision_omega(judged: Judgement, k: int) -> float:
     """Character precision if exactly the chunks that touch the evidence were retrieved, overlaps counted once (same source)."""
     best = 0.0
-    for alternative, touched in zip(judged.alternatives, judged.touched, strict=True):
-        chunks = [(p.document_id, s) for p, spans in zip(alternative, touched, strict=True) for s in spans]
+    cut = judged.chunking
+    for alternative in judged.alternatives:
+        chunks = [(p.document_id, cut.span(c)) for p in alternative for c in cut.touching(p.document_id, p.span).tolist()]
         if chunks:
             best = max(best, union_length(_overlaps(alternative, chunks)) / union_length(chunks))
     return best
@@ -163,10 +164,15 @@ def precision_omega(judged: Judgement, k: int) -> float:
 
 @dataclass(frozen=True)
 class Metric:
-    """A function of a judgement and k; `at` says at which k it is taken: each of the experiment's, the character k, or one."""
+    """A function of a judgement and k; `at` says at which k it is taken: each of the experiment's, the character k, or one.
+
+    `bounded`: it looks at places' ranks alone and never rises when one does, so that of the best ranks that are still possible
+    it is an upper bound of what it will be.
+    """
 
     function: Score
     at: Literal["each k", "char k"] | int | None = None
+    bounded: bool = False
 
     def names(self, name: str, ks: Sequence[int], char_k: int) -> dict[str, int]:
         """Full names with their k."""
@@ -177,15 +183,15 @@ class Metric:
 
 
 METRICS: dict[str, Metric] = {
-    "hit": Metric(of_spans(hit), "each k"),
-    "hit_with_condition": Metric(of_spans(hit_with_condition), "each k"),
-    "recall": Metric(of_spans(recall), "each k"),
-    "mrr": Metric(of_spans(reciprocal_rank)),
-    "document_hit": Metric(of_regions(hit), "each k"),
-    "document_recall": Metric(of_regions(region_recall), "each k"),
-    "document_mrr": Metric(of_regions(reciprocal_rank)),
+    "hit": Metric(of_spans(hit), "each k", bounded=True),
+    "hit_with_condition": Metric(of_spans(hit_with_condition), "each k", bounded=True),
+    "recall": Metric(of_spans(recall), "each k", bounded=True),
+    "mrr": Metric(of_spans(reciprocal_rank), bounded=True),
+    "document_hit": Metric(of_regions(hit), "each k", bounded=True),
+    "document_recall": Metric(of_regions(region_recall), "each k", bounded=True),
+    "document_mrr": Metric(of_regions(reciprocal_rank), bounded=True),
     "section_hit": Metric(section_hit, 1),
-    "ceiling": Metric(of_spans(ceiling)),
+    "ceiling": Metric(of_spans(ceiling), bounded=True),
     "char_recall": Metric(of_spans(char_recall), "char k"),
     "char_precision": Metric(of_spans(char_precision), "char k"),
     "char_iou": Metric(of_spans(char_iou), "char k"),
@@ -217,10 +223,13 @@ def names(ks: Sequence[int], char_k: int) -> list[str]:
     return [full for name, metric in METRICS.items() for full in metric.names(name, ks, char_k)]
 
 
-def values(judged: Judgement, ks: Sequence[int], char_k: int) -> dict[str, float]:
-    """Every metric that is defined for this question."""
+def values(judged: Judgement, ks: Sequence[int], char_k: int, only: Collection[str] | None = None) -> dict[str, float]:
+    """Every metric that is defined for this question; of `only` some names in `METRICS`."""
     results = {
-        full: metric.function(judged, k) for name, metric in METRICS.items() for full, k in metric.names(name, ks, char_k).items()
+        full: metric.function(judged, k)
+        for name, metric in METRICS.items()
+        if only is None or name in only
+        for full, k in metric.names(name, ks, char_k).items()
     }
     return {name: float(value) for name, value in results.items() if value is not None}
 
@@ -233,19 +242,3 @@ def means(per_question: Sequence[dict[str, float]]) -> dict[str, float]:
         for name in dict.fromkeys(found)
         if (scores := [q[name] for q in per_question if name in q])
     }
-
-
-def judge(question: Question, chunking: Chunking, rank_of: Sequence[int], passages: tuple[Passage, ...]) -> Judgement:
-    """Hold a ranking against an answerable question; `rank_of` has each chunk's rank, 0 where not retrieved."""
-    if question.evidence is None:
-        raise ValueError(f"question '{question.question_id}' is not answerable")
-    ranks, held, touched = [], [], []
-    for alternative in question.evidence.alternatives:
-        holding = [chunking.answering(p, question.evidence).tolist() for p in alternative]
-        ranks.append(tuple(min((rank_of[c] for c in chunks if rank_of[c]), default=0) for chunks in holding))
-        held.append(tuple(bool(chunks) for chunks in holding))
-        touching = [chunking.touching(p.document_id, p.span).tolist() for p in alternative]
-        touched.append(tuple(tuple(chunking.span(c) for c in chunks) for chunks in touching))
-    conditional = [rank_of[c] for p in question.condition for c in chunking.holding(p).tolist() if rank_of[c]]
-    condition_rank = min(conditional, default=0)
-    return Judgement(question, passages, tuple(map(tuple, ranks)), tuple(held), tuple(touched), condition_rank)

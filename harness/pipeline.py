@@ -5,47 +5,15 @@ Pure: no Optuna, no MLflow, no files. What is scored, `metrics.METRICS` says.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from harness import metrics, ranking
+from harness import metrics
 from harness.embedders import Embedder, scoring_fingerprint
-from harness.errors import Fault, TrialTimeout
+from harness.measurement import Clock, Measurement, Scoring, read_tokens
 from harness.metrics import Judgement
-from harness.ranking import FloatArray, Ranking
-from harness.records import Cause, Chunking, Evaluation, IntArray, Passage, Quantiles, Question, QuestionScore
-
-EMBED_BLOCK = 512  # texts between two looks at the clock
-QUESTION_BLOCK = 64  # bounds the similarities in memory to 64 rows of all chunks
-QUANTILES = {"min": 0.0, "p05": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "max": 1.0}
-
-
-@dataclass(frozen=True)
-class Scoring:
-    """How rankings are made and scored: the similarity and the k of the metrics."""
-
-    similarity: str
-    ks: tuple[int, ...]
-    char_k: int = metrics.CHAR_K
-
-    @property
-    def depth(self) -> int:
-        """How many passages of each question are kept."""
-        return max(*self.ks, self.char_k, 3)
-
-
-def quantiles(scores: Sequence[float] | FloatArray) -> Quantiles:
-    """Count and quantiles of some scores; without any, only the count, for there are no quantiles of nothing."""
-    values = np.asarray(scores, dtype=np.float64)
-    if not len(values):
-        return {"count": 0}
-    found = np.quantile(values, list(QUANTILES.values()))
-    return {"count": len(values), **{name: round(float(v), 6) for name, v in zip(QUANTILES, found, strict=True)}}
+from harness.records import Cause, Chunking, Evaluation, Passage, Question, QuestionScore
 
 
 def evaluate(
@@ -53,157 +21,110 @@ def evaluate(
     questions: Sequence[Question],
     embedder: Embedder,
     scoring: Scoring,
-    deadline: float | None = None,
+    time_limit: float | None = None,
 ) -> Evaluation:
     """Score a chunking on questions, aggregated and per question.
 
-    `deadline` is a time.monotonic() value; raises TrialTimeout once it has passed.
+    `time_limit` is in seconds; raises TrialTimeout once they have passed.
     """
-    clock = _Clock(deadline)
-    texts = chunking.texts()
-    with clock.timed("fit"):
-        fitted = embedder.fit(texts)
-    with clock.timed("embed"):
-        index = _embed(texts, fitted, clock)
-        asked = fitted.embed([q.text for q in questions], "query")
-    with clock.timed("score"):
-        scores, irrelevant = _score(chunking, questions, asked, index, fitted, scoring, clock)
+    return complete(Measurement(chunking, questions, embedder, scoring, Clock(time_limit)))
+
+
+def complete(measurement: Measurement) -> Evaluation:
+    """Embed what a measurement lacks and score it."""
+    measurement.embed_all()
+    with measurement.clock.timed("score"):
+        reach = _Reach(measurement)
+        judgements = judge(measurement)
+        scores = tuple(_score_one(measurement, i, judged, reach) for i, judged in enumerate(judgements))
+    read, _ = measurement.tokens
     return Evaluation(
-        metrics=_aggregate(chunking, scores, index),
-        questions=tuple(scores),
-        chunking_sha256=chunking.sha256,
-        scoring_fingerprint=scoring_fingerprint(fitted, scoring.similarity),
-        irrelevant_quantiles=quantiles(irrelevant),
-        tokens_embedded=index.tokens_embedded,
-        tokens_full=index.tokens_full,
-        seconds=clock.seconds,
+        metrics=_aggregate(measurement, scores),
+        questions=scores,
+        chunking_sha256=measurement.chunking.sha256,
+        scoring_fingerprint=scoring_fingerprint(measurement.fitted, measurement.scoring.similarity),
+        irrelevant_quantiles=measurement.irrelevant.quantiles(),
+        tokens_embedded=measurement.tokens_embedded,
+        tokens_full=int(read[measurement.text_of].sum()),
+        seconds=measurement.clock.seconds,
     )
 
 
-class _Clock:
-    def __init__(self, deadline: float | None) -> None:
-        self.deadline = deadline
-        self.seconds: dict[str, float] = {}
+def judge(measurement: Measurement) -> list[Judgement | None]:
+    """How each answerable question stands: as it is once all is embedded, before that as well as it can still end.
 
-    @contextmanager
-    def timed(self, step: str) -> Iterator[None]:
-        start = time.perf_counter()
-        yield
-        self.seconds[step] = round(time.perf_counter() - start, 4)
-        self.check()
-
-    def check(self) -> None:
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise TrialTimeout(
-                Fault("[search] trial_timeout", "the trial passed its time limit", "raise it, or use larger chunks")
-            )
-
-
-@dataclass(frozen=True)
-class _Index:
-    vectors: Any  # one row a chunk
-    truncated: IntArray  # chunks that the model would cut
-    tokens_cut: int  # of all chunks, which the model does not read
-    tokens_embedded: int
-    tokens_full: int
-    bytes: int
+    None for a question that is not answerable.
+    """
+    ranks = measurement.ranks.tolist()
+    wanted, held = measurement.wanted, np.bincount(measurement.wanted.held[0], minlength=len(ranks)) > 0
+    found: list[Judgement | None] = []
+    for i, question in enumerate(measurement.questions):
+        if question.evidence is None:
+            found.append(None)
+            continue
+        at = wanted.alternatives[i]
+        place_ranks = tuple(tuple(ranks[p] for p in a) for a in at)
+        if not measurement.complete:
+            place_ranks = tuple(_apart(r, one) for r, one in zip(place_ranks, wanted.together[i], strict=True))
+        condition = min((ranks[p] for p in wanted.conditions[i] if ranks[p]), default=0)
+        in_some = tuple(tuple(bool(held[p]) for p in a) for a in at)
+        found.append(Judgement(question, _passages(measurement, i), place_ranks, in_some, measurement.chunking, condition))
+    return found
 
 
-def read_tokens(texts: Sequence[str], embedder: Embedder) -> tuple[IntArray, IntArray]:
-    """Tokens of each text that the model reads, and tokens beyond these that it cuts off; both of shape (n,)."""
-    counts = embedder.token_counts(texts)
-    read = counts if embedder.max_tokens is None else np.minimum(counts, embedder.max_tokens)
-    return read, counts - read
+def _apart(ranks: tuple[int, ...], together: bool) -> tuple[int, ...]:
+    """Ranks that are possible at once: without a chunk that holds all places, one of them is second at best."""
+    return ranks if together or set(ranks) != {1} else (*ranks[:-1], 2)
 
 
-def _embed(texts: Sequence[str], embedder: Embedder, clock: _Clock) -> _Index:
-    """Vectors of all chunks; identical texts are embedded once."""
-    distinct = list(dict.fromkeys(texts))
-    row = {text: i for i, text in enumerate(distinct)}
-    rows = [row[t] for t in texts]
-    blocks = []
-    for at in range(0, len(distinct), EMBED_BLOCK):
-        blocks.append(embedder.embed(distinct[at : at + EMBED_BLOCK], "document"))
-        clock.check()
-    vectors = _stacked(blocks)[rows]
-    read, beyond = read_tokens(distinct, embedder)
-    truncated = np.flatnonzero(beyond[rows])
-    return _Index(vectors, truncated, int(beyond[rows].sum()), int(read.sum()), int(read[rows].sum()), _bytes(vectors))
+def _passages(measurement: Measurement, question: int) -> tuple[Passage, ...]:
+    chunks, scores = measurement.leaders.of(question)
+    asked, chunk = measurement.wanted.complete
+    complete = set(chunk[asked == question].tolist())
+    return tuple(
+        _passage(measurement.chunking, c, rank, s, c in complete)
+        for rank, (c, s) in enumerate(zip(chunks.tolist(), scores.tolist(), strict=True), 1)
+    )
 
 
-def _stacked(blocks: list[Any]) -> Any:
-    if hasattr(blocks[0], "toarray"):
-        from scipy.sparse import vstack
-
-        return vstack(blocks, format="csr")
-    return np.concatenate(blocks)
-
-
-def _bytes(vectors: Any) -> int:
-    parts = (vectors.data, vectors.indices, vectors.indptr) if hasattr(vectors, "indptr") else (vectors,)
-    return sum(int(p.nbytes) for p in parts)
-
-
-def _score(
-    chunking: Chunking,
-    questions: Sequence[Question],
-    asked: Any,
-    index: _Index,
-    embedder: Embedder,
-    scoring: Scoring,
-    clock: _Clock,
-) -> tuple[list[QuestionScore], FloatArray]:
-    compare = ranking.SIMILARITIES[scoring.similarity]
-    reach = {int(c): _reach(chunking, int(c), embedder) for c in index.truncated}
-    scores, irrelevant = [], [np.zeros(0)]
-    for at in range(0, len(questions), QUESTION_BLOCK):
-        block = slice(at, at + QUESTION_BLOCK)
-        for question, row in zip(questions[block], compare(asked[block], index.vectors), strict=True):
-            ranked = ranking.rank(row)
-            scores.append(_score_one(question, chunking, ranked, reach, scoring))
-            irrelevant.append(_irrelevant(question, chunking, ranked))
-        clock.check()
-    return scores, np.concatenate(irrelevant)
-
-
-def _reach(chunking: Chunking, chunk: int, embedder: Embedder) -> int:
+class _Reach:
     """Offset in its document up to which the model reads a chunk; what is put before the chunk is read first."""
-    prefix = chunking.prefix(chunk)
-    return int(chunking.start[chunk]) + max(0, embedder.reach(prefix + chunking.text(chunk)) - len(prefix))
+
+    def __init__(self, measurement: Measurement) -> None:
+        self._measurement = measurement
+        self._beyond = measurement.tokens[1][measurement.text_of]
+
+    def of(self, chunk: int) -> int:
+        """Raises nothing: a chunk that is not cut is read to its end."""
+        chunking = self._measurement.chunking
+        if not self._beyond[chunk]:
+            return int(chunking.end[chunk])
+        prefix = chunking.prefix(chunk)
+        read = self._measurement.fitted.reach(chunking.stored_text(chunk))
+        return int(chunking.start[chunk]) + max(0, read - len(prefix))
 
 
-def _score_one(question: Question, chunking: Chunking, ranked: Ranking, reach: dict[int, int], scoring: Scoring) -> QuestionScore:
-    complete = _complete_chunks(question, chunking)
-    passages = tuple(
-        _passage(chunking, int(c), rank + 1, float(s), int(c) in complete)
-        for rank, (c, s) in enumerate(zip(ranked.chunks[: scoring.depth], ranked.scores[: scoring.depth], strict=True))
-    )
-    wrong = next((float(s) for c, s in zip(ranked.chunks, ranked.scores, strict=True) if int(c) not in complete), None)
-    if not question.answerable:
-        return QuestionScore(question.question_id, False, None, {}, None, None, wrong, passages)
-    judged = metrics.judge(question, chunking, ranked.rank_of.tolist(), passages)
+def _score_one(measurement: Measurement, at: int, judged: Judgement | None, reach: _Reach) -> QuestionScore:
+    question, scoring = measurement.questions[at], measurement.scoring
+    wrong = float(measurement.best_wrong[at]) if measurement.leaders.retrieves(at) else float("-inf")
+    best_wrong = wrong if np.isfinite(wrong) else None
+    if judged is None:
+        passages = _passages(measurement, at)
+        return QuestionScore(question.question_id, False, None, {}, None, None, best_wrong, passages)
     return QuestionScore(
         question_id=question.question_id,
         answerable=True,
         hit_rank=judged.hit_rank,
         values=metrics.values(judged, scoring.ks, scoring.char_k),
-        cause=_cause(judged, chunking, reach),
+        cause=_cause(judged, reach),
         right_section_first=_as_bool(metrics.section_hit(judged, 1)),
-        best_wrong_score=wrong,
-        passages=passages,
+        best_wrong_score=best_wrong,
+        passages=judged.passages,
     )
 
 
 def _as_bool(value: float | None) -> bool | None:
     return None if value is None else bool(value)
-
-
-def _complete_chunks(question: Question, chunking: Chunking) -> set[int]:
-    """Chunks that alone hold some alternative whole."""
-    if question.evidence is None:
-        return set()
-    answering = [[set(chunking.answering(p, question.evidence).tolist()) for p in a] for a in question.evidence.alternatives]
-    return {c for places in answering for c in set.intersection(*places)}
 
 
 def _passage(chunking: Chunking, chunk: int, rank: int, score: float, complete: bool) -> Passage:
@@ -213,7 +134,7 @@ def _passage(chunking: Chunking, chunk: int, rank: int, score: float, complete: 
     return Passage(rank, score, document.document_id, span.start, span.end, int(chunking.stored[chunk]), sections, complete)
 
 
-def _cause(judged: Judgement, chunking: Chunking, reach: dict[int, int]) -> Cause | None:
+def _cause(judged: Judgement, reach: _Reach) -> Cause | None:
     """Why the first chunk alone is no hit; None when it is one."""
     if judged.hit_rank == 1:
         return None
@@ -221,49 +142,39 @@ def _cause(judged: Judgement, chunking: Chunking, reach: dict[int, int]) -> Caus
         return "no match"
     if not judged.containable:
         return "cut"
-    return "outranked" if _readable(judged, chunking, reach) else "truncated"
+    return "outranked" if _readable(judged, reach) else "truncated"
 
 
-def _readable(judged: Judgement, chunking: Chunking, reach: dict[int, int]) -> bool:
+def _readable(judged: Judgement, reach: _Reach) -> bool:
     """Whether some alternative's places each lie whole in what the model reads of some chunk."""
     return not judged.whole or any(
-        all(
-            any(place.span.end <= reach.get(c, place.span.end) for c in chunking.holding(place).tolist()) for place in alternative
-        )
+        all(any(place.span.end <= reach.of(c) for c in judged.chunking.holding(place).tolist()) for place in alternative)
         for alternative in judged.alternatives
     )
 
 
-def _irrelevant(question: Question, chunking: Chunking, ranked: Ranking) -> FloatArray:
-    """Scores of chunks that clearly do not answer: of documents without evidence, else away from the expected section."""
-    if question.evidence is None:
-        return np.zeros(0)
-    documents = {chunking.corpus.index[p.document_id] for p in question.evidence.places()}
-    away = ~np.isin(chunking.document[ranked.chunks], list(documents))
-    if len(documents) == len(chunking.corpus.documents):
-        near = np.concatenate([chunking.touching(p.document_id, p.span) for p in question.evidence.places()])
-        if question.expected_section:
-            document_id, section_id = question.expected_section
-            spans = [s.span for s in chunking.corpus[document_id].sections if s.section_id == section_id]
-            near = np.concatenate([near, *(chunking.touching(document_id, s) for s in spans)])
-        away = ~np.isin(ranked.chunks, near)
-    return ranked.scores[away]
-
-
-def _aggregate(chunking: Chunking, scores: Sequence[QuestionScore], index: _Index) -> dict[str, float]:
+def _aggregate(measurement: Measurement, scores: Sequence[QuestionScore]) -> dict[str, float]:
     answerable = [s for s in scores if s.answerable]
     found = metrics.means([s.values for s in answerable])
     if answerable:
         found["context_at_3"] = sum(p.size for s in answerable for p in s.passages[:3]) / len(answerable)
     return {
         **found,
+        **known_costs(measurement),
+        "tokens_embedded": float(measurement.tokens_embedded),
+        "index_bytes": float(measurement.index_bytes),
+    }
+
+
+def known_costs(measurement: Measurement) -> dict[str, float]:
+    """What a setting costs, as far as it is known without embedding."""
+    chunking, beyond = measurement.chunking, measurement.tokens[1][measurement.text_of]
+    return {
         "index_ratio": chunking.index_ratio,
         "chunks": float(len(chunking)),
         **size_metrics(chunking),
-        "truncated_share": len(index.truncated) / len(chunking),
-        "truncated_tokens": float(index.tokens_cut),
-        "tokens_embedded": float(index.tokens_embedded),
-        "index_bytes": float(index.bytes),
+        "truncated_share": np.count_nonzero(beyond) / len(chunking),
+        "truncated_tokens": float(beyond.sum()),
     }
 
 
@@ -284,3 +195,6 @@ def run_metrics(evaluation: Evaluation, split: str) -> dict[str, float]:
     """Metrics under the names that runs use: quality as `<split>/...`, costs and seconds bare."""
     named = {name if name in metrics.COSTS else f"{split}/{name}": value for name, value in evaluation.metrics.items()}
     return {**named, **{f"seconds_{step}": value for step, value in evaluation.seconds.items()}}
+
+
+__all__ = ["Measurement", "Scoring", "complete", "evaluate", "judge", "known_costs", "read_tokens", "run_metrics", "size_metrics"]

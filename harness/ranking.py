@@ -6,7 +6,6 @@ A similarity more is a line in `SIMILARITIES`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,8 @@ def _norms(vectors: Any) -> FloatArray:
 def dot(questions: Any, chunks: Any) -> FloatArray:
     """Inner products; sparse ones over the columns that the questions use (a hashed vocabulary has 2**31 of them)."""
     if not hasattr(questions, "indptr"):
-        return _dense(questions @ chunks.T)
+        # In double precision a pair's product does not depend on what is multiplied beside it.
+        return np.asarray(questions, dtype=np.float64) @ np.asarray(chunks, dtype=np.float64).T
     columns = np.unique(questions.indices)
     return _dense(_narrowed(questions, columns) @ _narrowed(chunks, columns).T)
 
@@ -78,25 +78,57 @@ def resolve(name: str, supported: tuple[str, ...], where: str) -> str:
     return name
 
 
-@dataclass(frozen=True)
-class Ranking:
-    """Chunks retrieved for one question, best first. Shapes (retrieved,); `rank_of` has shape (chunks,), 0: not retrieved."""
-
-    chunks: IntArray
-    scores: FloatArray
-    rank_of: IntArray
+def rounded(similarities: FloatArray) -> FloatArray:
+    """Similarities as they are ranked: rounded to 6 decimals, no negative zero, minus infinity where undefined."""
+    scores = np.round(similarities, DECIMALS) + 0.0
+    return np.where(np.isfinite(scores), scores, -np.inf)
 
 
-def rank(similarities: FloatArray) -> Ranking:
-    """Rank one question's similarities, shape (chunks,) in (document, start) order, which also settles ties.
+class Leaders:
+    """The best chunks of each question so far, whatever the order in which chunks come; ties go to the earlier chunk.
 
-    Scores are rounded to 6 decimals first. An undefined similarity retrieves nothing, nor does an all-zero row.
+    `scores` and `chunks` have shape (questions, depth), best first; where fewer were retrieved, minus infinity and `NONE`.
     """
-    scores = np.round(similarities, DECIMALS) + 0.0  # no negative zero
-    defined = np.flatnonzero(np.isfinite(scores))
-    if not scores[defined].any():
-        defined = defined[:0]
-    order = defined[np.argsort(-scores[defined], kind="stable")]
-    rank_of = np.zeros(len(scores), dtype=np.int64)
-    rank_of[order] = np.arange(1, len(order) + 1)
-    return Ranking(order, scores[order], rank_of)
+
+    NONE = np.iinfo(np.int64).max
+
+    def __init__(self, questions: int, depth: int) -> None:
+        self.scores: FloatArray = np.full((questions, depth), -np.inf)
+        self.chunks: IntArray = np.full((questions, depth), self.NONE, dtype=np.int64)
+        self._matched = np.zeros(questions, dtype=np.bool_)
+
+    def add(self, chunks: IntArray, scores: FloatArray) -> None:
+        """Rounded scores of some more chunks, shape (questions, chunks)."""
+        self._matched |= ((scores != 0) & (scores > -np.inf)).any(axis=1)
+        questions, depth = self.scores.shape
+        worst, last = self.scores[:, -1:], self.chunks[:, -1:]
+        enters = (scores > worst) | ((scores == worst) & (chunks < last) & (scores > -np.inf))
+        if len(chunks) > depth:  # nor can anything that is not among the best of its own block
+            at = len(chunks) - depth
+            enters &= scores >= np.partition(scores, at, axis=1)[:, at : at + 1]
+        row, column = np.nonzero(enters)
+        if not len(row):
+            return
+        rows = np.concatenate([np.repeat(np.arange(questions), depth), row])
+        every_score = np.concatenate([self.scores.ravel(), scores[row, column]])
+        every_chunk = np.concatenate([self.chunks.ravel(), chunks[column]])
+        order = np.lexsort((every_chunk, -every_score, rows))
+        first = np.searchsorted(rows[order], np.arange(questions))
+        kept = order[first[:, None] + np.arange(depth)]
+        self.scores, self.chunks = every_score[kept], every_chunk[kept]
+
+    def retrieves(self, question: int) -> bool:
+        """Whether anything is retrieved at all: where every similarity is zero, nothing is."""
+        return bool(self._matched[question])
+
+    def of(self, question: int) -> tuple[IntArray, FloatArray]:
+        """A question's best chunks and their scores, best first; empty when nothing is retrieved."""
+        found = self.chunks[question] != self.NONE if self.retrieves(question) else np.zeros(0, dtype=np.bool_)
+        return self.chunks[question][: found.sum()], self.scores[question][: found.sum()]
+
+
+def above(scores: FloatArray, chunks: IntArray, best: FloatArray, best_chunk: IntArray) -> IntArray:
+    """How many of some chunks rank above a given one: scores of shape (n, chunks) against `best` and `best_chunk`, shape (n,)."""
+    higher = scores > best[:, None]
+    higher |= (scores == best[:, None]) & (chunks < best_chunk[:, None])
+    return np.asarray(np.count_nonzero(higher, axis=1), dtype=np.int64)

@@ -285,9 +285,13 @@ class Chunking:
         """What is embedded before a chunk's text."""
         return self.prefixes[chunk] if self.prefixes else ""
 
+    def stored_text(self, chunk: int) -> str:
+        """A chunk's text as it is stored and embedded."""
+        return self.prefix(chunk) + self.text(chunk)
+
     def texts(self) -> list[str]:
         """The text of every chunk as it is embedded, in order."""
-        return [self.prefix(c) + self.text(c) for c in range(len(self))]
+        return [self.stored_text(c) for c in range(len(self))]
 
     def section_ids(self, chunk: int) -> tuple[str, ...]:
         return self.document_of(chunk).section_ids(self.span(chunk))

@@ -273,8 +273,8 @@ class _Sweep:
                 metrics = {**earlier.evaluation.metrics, **size_metrics(chunking), "tokens_embedded": 0.0}
                 return replace(earlier.evaluation, tokens_embedded=0, seconds={}, metrics=metrics), earlier.trial
         self._refuse_truncation(point, chunking)
-        deadline = time.monotonic() + self.experiment.search.trial_timeout
-        return evaluate(chunking, self.labelled.dev, self.embedder, self.experiment.scoring, deadline), None
+        limit = self.experiment.search.trial_timeout
+        return evaluate(chunking, self.labelled.dev, self.embedder, self.experiment.scoring, limit), None
 
     def _refuse_truncation(self, point: Point, chunking: Chunking) -> None:
         if self.experiment.search.truncation == "refuse":

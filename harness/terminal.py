@@ -21,11 +21,11 @@ from harness.experiment import Experiment
 from harness.holdout import Opened
 from harness.label_advice import Lengths
 from harness.lock import Locked
-from harness.pipeline import QUANTILES
 from harness.records import Chunking, Evaluation, TrialResult
 from harness.selection import ordered
 from harness.split_file import Written
 from harness.splitter_check import CheckedSplitter
+from harness.spread import QUANTILES
 from harness.sweep import SweepOutcome
 from harness.whole import Whole
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from harness.errors import Fault, HarnessError
 from harness.label_checks import ENOUGH_OF_A_KIND
-from harness.pipeline import quantiles
 from harness.records import Quantiles, QuestionScore
+from harness.spread import quantiles
 
 ENOUGH_OF_A_CLASS = ENOUGH_OF_A_KIND
 SIGNIFICANCE = 0.05

@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from harness.metrics import Judgement
 from harness.records import (
     Chunking,
     Corpus,
@@ -79,6 +80,17 @@ def chunked(corpus: Corpus, *spans: tuple[int, int, int]) -> Chunking:
     return Chunking(corpus, rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 2] - rows[:, 1], source)
 
 
+def judged(question: Question, chunking: Chunking, rank_of: Sequence[int], passages: tuple[Passage, ...]) -> Judgement:
+    """A ranking held against a question; `rank_of` has each chunk's rank, 0 where not retrieved."""
+    if question.evidence is None:
+        raise ValueError(f"question '{question.question_id}' is not answerable")
+    holding = [[chunking.answering(p, question.evidence).tolist() for p in a] for a in question.evidence.alternatives]
+    ranks = tuple(tuple(min((rank_of[c] for c in chunks if rank_of[c]), default=0) for chunks in a) for a in holding)
+    held = tuple(tuple(bool(chunks) for chunks in a) for a in holding)
+    conditional = [rank_of[c] for p in question.condition for c in chunking.holding(p).tolist() if rank_of[c]]
+    return Judgement(question, passages, ranks, held, chunking, min(conditional, default=0))
+
+
 class Keywords:
     """An embedder that counts a few words, reads `max_tokens` words at most and remembers what it was asked to embed."""
 
@@ -130,3 +142,28 @@ def scored(
         best_wrong_score=best_wrong,
         passages=passages,
     )
+
+
+@st.composite
+def labelled_corpora(draw: st.DrawFn, questions: int = 6) -> tuple[Corpus, list[Question], Keywords]:
+    """Documents of few words that repeat, questions with any-of and all-of evidence, conditions and regions, and an embedder
+    with small whole numbers for vectors: ties and exact arithmetic abound."""
+    words = st.sampled_from(["gate", "attic", "lamp", "ten", "noon", "opens"])
+    documents = tuple(
+        Document(f"d{i}", " ".join(draw(st.lists(words, min_size=3, max_size=30)))) for i in range(draw(st.integers(1, 3)))
+    )
+    corpus = Corpus(documents)
+
+    def a_place() -> Place:
+        document = draw(st.sampled_from(documents))
+        start = draw(st.integers(0, len(document.text) - 1))
+        return Place(document.document_id, Span(start, draw(st.integers(start + 1, min(len(document.text), start + 12)))))
+
+    asked = []
+    for i in range(draw(st.integers(1, questions))):
+        text = " ".join(draw(st.lists(words, min_size=1, max_size=3)))
+        alternatives = tuple(tuple(a_place() for _ in range(draw(st.integers(1, 3)))) for _ in range(draw(st.integers(0, 2))))
+        evidence = Evidence(alternatives, whole=draw(st.booleans() | st.just(True))) if alternatives else None
+        condition = (a_place(),) if evidence and draw(st.booleans()) else ()
+        asked.append(Question(f"q{i}", text, evidence, condition=condition))
+    return corpus, asked, Keywords("gate", "attic", "lamp", "ten", max_tokens=draw(st.sampled_from([None, 3])))

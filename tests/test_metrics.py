@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from making import ask, chunked, law, one
+from making import ask, chunked, judged, law, one
 
 from harness import metrics
 from harness.records import Chunking, Corpus, Document, Evidence, Passage, Place, Question, Section, Span
@@ -36,7 +36,7 @@ class Case:
             span, document = self.chunking.span(chunk), self.chunking.document_of(chunk)
             sections = document.section_ids(span)
             passages.append(Passage(rank, 1 / rank, document.document_id, span.start, span.end, span.length, sections))
-        return metrics.judge(self.question, self.chunking, rank_of, tuple(passages))
+        return judged(self.question, self.chunking, rank_of, tuple(passages))
 
     def chars(self, chunk: int) -> set[tuple[str, int]]:
         span = self.chunking.span(chunk)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -12,7 +13,7 @@ from making import law
 from scipy.sparse import csr_array
 
 from harness.errors import HarnessError
-from harness.ranking import DECIMALS, SIMILARITIES, rank, resolve
+from harness.ranking import DECIMALS, SIMILARITIES, Leaders, above, resolve, rounded
 
 scores = st.lists(
     st.one_of(
@@ -24,30 +25,63 @@ scores = st.lists(
 )
 
 
+def ranked(row, depth=None):
+    """Chunks and scores of a row of similarities, best first."""
+    leaders = Leaders(1, depth or len(row))
+    leaders.add(np.arange(len(row)), rounded(np.array([row])))
+    return [a.tolist() for a in leaders.of(0)]
+
+
+def expected(row):
+    near = [float(np.round(s, DECIMALS)) for s in row]
+    defined = [i for i, s in enumerate(near) if math.isfinite(s)]
+    order = sorted(defined, key=lambda i: (-near[i], i)) if any(near[i] for i in defined) else []
+    return [order, [near[i] for i in order]]
+
+
 @given(scores)
 @law
 def test_a_ranking_is_the_sorted_list_of_rounded_scores_in_order_of_chunks_where_tied(similarities):
-    rounded = [float(np.round(s, DECIMALS)) for s in similarities]
-    defined = [i for i, s in enumerate(rounded) if math.isfinite(s)]
-    expected = sorted(defined, key=lambda i: (-rounded[i], i)) if any(rounded[i] for i in defined) else []
-    ranked = rank(np.array(similarities))
-    assert ranked.chunks.tolist() == expected
-    assert ranked.scores.tolist() == [rounded[i] for i in expected]
-    assert ranked.rank_of.tolist() == [expected.index(i) + 1 if i in expected else 0 for i in range(len(rounded))]
+    assert ranked(similarities) == expected(similarities)
+
+
+@given(st.data(), st.lists(scores, min_size=1, max_size=3), st.integers(1, 8))
+@law
+def test_blocks_in_any_order_give_the_best_of_the_whole(data, rows, depth):
+    width = min(map(len, rows))
+    matrix = rounded(np.array([row[:width] for row in rows]))
+    order = data.draw(st.permutations(range(width)))
+    cuts = sorted(data.draw(st.sets(st.integers(1, width), max_size=4)) | {0, width})
+    leaders = Leaders(len(rows), depth)
+    for start, end in itertools.pairwise(cuts):
+        block = np.array(order[start:end])
+        leaders.add(block, matrix[:, block])
+    for question, row in enumerate(rows):
+        assert [a.tolist() for a in leaders.of(question)] == [part[:depth] for part in expected(row[:width])]
+
+
+@given(scores, st.integers(0, 19))
+@law
+def test_what_ranks_above_a_chunk_is_what_stands_before_it(similarities, chunk):
+    order, _ = expected(similarities)
+    row = rounded(np.array([similarities]))
+    if chunk in order:
+        found = above(row, np.arange(len(similarities)), row[:, chunk], np.array([chunk]))
+        assert found.tolist() == [order.index(chunk)]
 
 
 def test_scores_that_differ_beyond_the_sixth_decimal_tie():
-    assert rank(np.array([0.1234561, 0.1234564])).chunks.tolist() == [0, 1]
-    assert rank(np.array([0.123456, 0.123457])).chunks.tolist() == [1, 0]
+    assert ranked([0.1234561, 0.1234564])[0] == [0, 1]
+    assert ranked([0.123456, 0.123457])[0] == [1, 0]
 
 
 @pytest.mark.parametrize("row", [[math.nan, math.nan], [0.0, -0.0, 0.0], [1e-9, math.nan]])
 def test_an_undefined_or_all_zero_row_retrieves_nothing(row):
-    assert rank(np.array(row)).chunks.tolist() == []
+    assert ranked(row) == [[], []]
 
 
 def test_an_undefined_score_leaves_the_others_ranked():
-    assert rank(np.array([math.nan, 0.0, 0.3])).chunks.tolist() == [2, 1]
+    assert ranked([math.nan, 0.0, 0.3])[0] == [2, 1]
 
 
 def dot(a, b):

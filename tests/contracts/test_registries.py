@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import documented
 import numpy as np
 import pytest
-from making import ask, chunked, one, place, scored
+from making import ask, chunked, judged, one, place, scored
 from pydantic import BaseModel
 from scipy.sparse import issparse
 
@@ -112,7 +112,7 @@ def test_a_metric_lies_between_0_and_1_and_is_1_when_the_answer_is_all_that_is_r
     for order, perfect in (([1, 0], True), ([2, 1], False), ([0, 0], False)):
         kept = sorted((r, c) for c, r in enumerate(order) if r)
         passages = tuple(Passage(r, 1.0, "d", *vars_of(chunking, c), 1, ()) for r, c in kept)
-        value = METRICS[name].function(metrics.judge(question, chunking, order, passages), 1)
+        value = METRICS[name].function(judged(question, chunking, order, passages), 1)
         assert value is None or 0.0 <= value <= 1.0
         assert not perfect or value in (None, 1.0)
     names = METRICS[name].names(name, [1, 3], 5)
@@ -229,8 +229,8 @@ def test_a_new_entry_is_accepted_in_a_file_and_listed_in_the_message_for_a_wrong
 def test_a_new_metric_is_part_of_every_evaluation_and_of_the_message_for_a_wrong_key(monkeypatch, tmp_path):
     monkeypatch.setitem(METRICS, "newcomer", metrics.Metric(lambda judged, k: 0.25))
     corpus = one("the gate shuts")
-    judged = metrics.judge(ask("?", place(corpus["d"], "the gate")), chunked(corpus, (0, 0, 8)), [1], ())
-    assert metrics.values(judged, [1], 5)["newcomer"] == 0.25
+    found = judged(ask("?", place(corpus["d"], "the gate")), chunked(corpus, (0, 0, 8)), [1], ())
+    assert metrics.values(found, [1], 5)["newcomer"] == 0.25
     with pytest.raises(HarnessError, match="newcomer"):
         experiment.load(an_experiment(tmp_path, selection={"key": ["zzz"]}))
 
