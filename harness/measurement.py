@@ -188,6 +188,14 @@ class Measurement:
         """Texts of the chunks that hold a place of some question's evidence."""
         return np.unique(self.text_of[self.wanted.held[1]])
 
+    def texts_touching(self, document: int, start: int, end: int) -> list[int]:
+        """Texts of the chunks that share a character with [start, end) of a document, by its index, most shared first."""
+        cut = self.chunking
+        low, high = np.searchsorted(cut.document, [document, document + 1])
+        shared = np.minimum(cut.end[low:high], end) - np.maximum(cut.start[low:high], start)
+        found = np.flatnonzero(shared > 0)
+        return self.text_of[low + found[np.argsort(-shared[found], kind="stable")]].tolist()  # type: ignore[no-any-return]
+
     def embed_all(self) -> None:
         """Embed what is not embedded yet, evidence first: then nothing need be kept of any block."""
         waiting = self.evidence_texts[~self.embedded[self.evidence_texts]]
@@ -197,6 +205,13 @@ class Measurement:
         # By length: texts of one length fill a batch without padding.
         for block in _blocks(waiting[np.argsort(self.tokens[0][waiting], kind="stable")]):
             self.embed(block)
+
+    def embed_held(self) -> None:
+        """Take in the texts whose vectors the embedder has at hand: they cost nothing."""
+        for block in _blocks(np.flatnonzero(~self.embedded), 8 * BLOCK):
+            found = block[self.fitted.held(self._texts(block), "document")]
+            for part in _blocks(found):
+                self.embed(part)
 
     def embed(self, texts: IntArray) -> None:
         """Embed some texts that were not embedded before, and rank their chunks for every question."""

@@ -35,8 +35,7 @@ def complete(measurement: Measurement) -> Evaluation:
     measurement.embed_all()
     with measurement.clock.timed("score"):
         reach = _Reach(measurement)
-        judgements = judge(measurement)
-        scores = tuple(_score_one(measurement, i, judged, reach) for i, judged in enumerate(judgements))
+        scores = tuple(_score_one(measurement, i, judged, reach) for i, judged in enumerate(judge(measurement)))
     read, _ = measurement.tokens
     return Evaluation(
         metrics=_aggregate(measurement, scores),
@@ -51,7 +50,7 @@ def complete(measurement: Measurement) -> Evaluation:
 
 
 def judge(measurement: Measurement) -> list[Judgement | None]:
-    """How each answerable question stands: as it is once all is embedded, before that as well as it can still end.
+    """How each question stands: as it is once all is embedded, before that as well as it can still end, without passages.
 
     None for a question that is not answerable.
     """
@@ -68,7 +67,8 @@ def judge(measurement: Measurement) -> list[Judgement | None]:
             place_ranks = tuple(_apart(r, one) for r, one in zip(place_ranks, wanted.together[i], strict=True))
         condition = min((ranks[p] for p in wanted.conditions[i] if ranks[p]), default=0)
         in_some = tuple(tuple(bool(held[p]) for p in a) for a in at)
-        found.append(Judgement(question, _passages(measurement, i), place_ranks, in_some, measurement.chunking, condition))
+        passages = _passages(measurement, i) if measurement.complete else ()
+        found.append(Judgement(question, passages, place_ranks, in_some, measurement.chunking, condition))
     return found
 
 

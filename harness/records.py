@@ -409,8 +409,31 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
+class Bound:
+    """How far a trial was measured until it could no longer win.
+
+    `metrics` are upper bounds of its quality, for those that have one, and its costs, which are exact.
+    """
+
+    metrics: dict[str, float]
+    answerable: int
+    hit_name: str
+    chunks_embedded: int
+    chunking_sha256: str
+    scoring_fingerprint: str
+    tokens_embedded: int
+    tokens_full: int
+    seconds: dict[str, float]
+
+    def hits(self, k: int) -> int | None:
+        """At most so many questions are hit within the first k chunks; None where no bound was taken at that k."""
+        share = self.metrics.get(f"{self.hit_name.replace(' ', '_')}_at_{k}")
+        return None if share is None else round(share * self.answerable)
+
+
+@dataclass(frozen=True)
 class TrialResult:
-    """A finished trial as its result file keeps it: an evaluation, or the error that took its place."""
+    """A finished trial as its result file keeps it: an evaluation, a bound where it was pruned, or what went wrong."""
 
     trial: int
     point: Point
@@ -420,14 +443,19 @@ class TrialResult:
     evaluation: Evaluation | None = None
     error: str | None = None
     reused_from: int | None = None
+    bound: Bound | None = None
 
     def __post_init__(self) -> None:
-        if (self.evaluation is None) == (self.error is None):
-            raise ValueError("a finished trial has an evaluation or an error, one of the two")
+        if sum(outcome is not None for outcome in (self.evaluation, self.error, self.bound)) != 1:
+            raise ValueError("a finished trial has an evaluation, a bound or an error, one of the three")
 
     @property
     def complete(self) -> bool:
         return self.evaluation is not None
+
+    @property
+    def pruned(self) -> bool:
+        return self.bound is not None
 
     @property
     def metrics(self) -> dict[str, float]:

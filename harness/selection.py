@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from harness.bounds import has_bound
 from harness.errors import Fault, HarnessError
-from harness.records import TrialResult
+from harness.records import Bound, TrialResult
 
 # What experiments go by whose questions name whole documents or sections.
 REGION_KEY = 'write [selection] key = ["document_hit_at_1", "document_hit_at_3", "-index_ratio"]'
@@ -48,9 +49,14 @@ class Selected:
 
 def key_values(trial: TrialResult, key: Sequence[str]) -> tuple[float, ...]:
     """A trial's key, each part so that higher is better; an undefined part is the worst."""
+    return key_of(trial.metrics, key)
+
+
+def key_of(metrics: Mapping[str, float], key: Sequence[str]) -> tuple[float, ...]:
+    """The key that metrics, or upper bounds of them, make."""
     values = []
     for part in key:
-        value = trial.metrics.get(part.removeprefix("-"))
+        value = metrics.get(part.removeprefix("-"))
         values.append(float("-inf") if value is None else -value if part.startswith("-") else value)
     return tuple(values)
 
@@ -101,6 +107,53 @@ RULES: dict[str, Callable[[Sequence[TrialResult], TrialResult, Selection], tuple
 }
 
 
+def _below(bound: Bound, best: TrialResult, rule: Selection) -> bool:
+    """Under `best`: its whole key stays below. A full tie is not: it is to be told as a tie."""
+    return key_of(bound.metrics, rule.key) < key_values(best, rule.key)
+
+
+def _out_of_reach(bound: Bound, best: TrialResult, rule: Selection) -> bool:
+    """Under `within`: more than the margin below the best, whatever else comes."""
+    name, questions = rule.key[0], best.answerable
+    return round(bound.metrics.get(name, -1.0) * questions) + rule.margin < round(best.metrics.get(name, -1.0) * questions)
+
+
+# Rules under which a setting can be known not to be chosen, with the parts of the key that must have a bound.
+BEATEN: dict[str, Callable[[Bound, TrialResult, Selection], bool]] = {"best": _below, "within": _out_of_reach}
+
+
+def beaten(bound: Bound, best: TrialResult, rule: Selection) -> bool:
+    """Whether what a setting can still reach no longer suffices beside the best complete trial."""
+    return BEATEN[rule.rule](bound, best, rule)
+
+
+def unbounded(rule: Selection, ks: tuple[int, ...], char_k: int) -> str | None:
+    """Why no setting can be known not to be chosen before it is measured whole; None when it can."""
+    if rule.rule not in BEATEN:
+        return f"rule '{rule.rule}' has no bound"
+    deciding = rule.key[:1] if rule.rule == "within" else rule.key
+    lacking = [part for part in deciding if not has_bound(part, ks, char_k)]
+    return f"the key's '{lacking[0]}' has no bound" if lacking else None
+
+
+def incumbent(results: Sequence[TrialResult], rule: Selection) -> TrialResult | None:
+    """The best complete trial so far of those that may be chosen."""
+    allowed = [t for t in contenders(results, rule) if _affordable(t, rule)]
+    return ordered(allowed, rule.key)[0] if allowed else None
+
+
+def open_again(results: Sequence[TrialResult], rule: Selection) -> list[TrialResult]:
+    """Pruned trials that could be chosen under the rule as it is now: it was another when they were pruned."""
+    pruned, best = [t for t in results if t.bound], incumbent(results, rule)
+    if not pruned or best is None or rule.rule not in BEATEN:
+        return pruned
+    return [t for t in pruned if t.bound and not beaten(t.bound, best, rule)]
+
+
+def _affordable(trial: TrialResult, rule: Selection) -> bool:
+    return rule.max_context_at_3 is None or trial.metrics["context_at_3"] <= rule.max_context_at_3
+
+
 def distinct(results: Sequence[TrialResult]) -> list[TrialResult]:
     """The complete trials, of every point the earliest only."""
     return list({t.point: t for t in sorted(results, key=lambda t: -t.trial) if t.complete}.values())
@@ -126,7 +179,7 @@ def select(results: Sequence[TrialResult], rule: Selection) -> Selected:
         regions = complete[0].hit_name != "hit"
         fix = REGION_KEY if regions else "put another metric first"
         raise HarnessError(Fault("[selection] key", what, fix))
-    allowed = [t for t in open_to_choice if rule.max_context_at_3 is None or t.metrics["context_at_3"] <= rule.max_context_at_3]
+    allowed = [t for t in open_to_choice if _affordable(t, rule)]
     if not allowed:
         what = f"no trial has context_at_3 <= {rule.max_context_at_3:g}"
         raise HarnessError(Fault("[selection] max_context_at_3", what, "raise it or add smaller chunk sizes"))

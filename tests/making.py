@@ -162,7 +162,9 @@ def labelled_corpora(draw: st.DrawFn, questions: int = 6) -> tuple[Corpus, list[
     asked = []
     for i in range(draw(st.integers(1, questions))):
         text = " ".join(draw(st.lists(words, min_size=1, max_size=3)))
-        alternatives = tuple(tuple(a_place() for _ in range(draw(st.integers(1, 3)))) for _ in range(draw(st.integers(0, 2))))
+        alternatives = tuple(
+            tuple(a_place() for _ in range(draw(st.integers(1, 3)))) for _ in range(draw(st.integers(0 if i else 1, 2)))
+        )
         evidence = Evidence(alternatives, whole=draw(st.booleans() | st.just(True))) if alternatives else None
         condition = (a_place(),) if evidence and draw(st.booleans()) else ()
         asked.append(Question(f"q{i}", text, evidence, condition=condition))
