@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from harness import embedders, formats, metrics, ranking, selection, splitters, threshold, tokenizers
 from harness.default_space import with_defaults
 from harness.embedders import Embedder
+from harness.embedders.cache import cached
 from harness.errors import Fault, HarnessError, nearest
 from harness.experiment_file import Data, File, Places, RangeModel, Search, SplitModel, as_fault, without_other_shapes
 from harness.formats import DataSource, Labelled
@@ -68,8 +69,8 @@ class Experiment:
         return formats.load(self.source)
 
     def load_embedder(self) -> Embedder:
-        """Raises HarnessError when the model can't be loaded."""
-        return embedders.EMBEDDERS[self.embedder_type].load(self.embedder_options)
+        """The embedder, with the machine's vector cache before it. Raises HarnessError when the model can't be loaded."""
+        return cached(embedders.EMBEDDERS[self.embedder_type].load(self.embedder_options))
 
     def unit(self, embedder: Embedder) -> str:
         """The unit of chunk size: as named, else the splitters' own."""

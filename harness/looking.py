@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from harness import corpora, embedders, experiment, splitters
 from harness.embedders import Embedder
+from harness.embedders.cache import cached
 from harness.errors import Fault, HarnessError, nearest
 from harness.experiment import Experiment
 from harness.records import Chunking, Corpus, Point
@@ -64,7 +65,7 @@ class Setting:
                 for e in error.errors()
             ]
             raise HarnessError(faults) from error
-        return kind.load(options)
+        return cached(kind.load(options))
 
     @property
     def similarity_name(self) -> str:

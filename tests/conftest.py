@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,23 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 from harness.embedders.sentence_transformer import ModelOptions, SentenceTransformerEmbedder
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_cache_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What fixtures of more than one test keep is kept away from the user's own cache folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HARNESS_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        patch.delenv("HARNESS_CACHE_GB", raising=False)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def cache_folder(no_cache_of_the_user: None, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of each test's own: no vector is at hand because another test has computed it."""
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("HARNESS_CACHE_DIR", str(folder))
+    return folder
 
 
 @pytest.fixture(scope="session")
