@@ -321,6 +321,19 @@ def run(experiment: Path, trials: int | None, tracking_uri: str | None) -> Any:
     return done.as_json(), lambda: terminal.show_whole(done), done.exit_code
 
 
+@cli.command()
+@click.option("--clear", is_flag=True, help="Delete the vectors, and give their space back.")
+@click.option("--model", default="", metavar="FINGERPRINT", help="Only of the model whose fingerprint begins so.")
+@verb
+def cache(clear: bool, model: str) -> Any:
+    """Show the vectors that are kept on this machine, by model; clear them."""
+    from harness import terminal
+    from harness.embedders.cache_contents import contents
+
+    found = contents(clear, model)
+    return found.as_json(), lambda: terminal.show_cache(found, clear), 0
+
+
 @cli.group()
 def questions() -> None:
     """Grow a question set with a language model: prompt it, import its answers, review them; generate does the first two.

@@ -15,6 +15,7 @@ from rich.text import Text
 from harness import selection
 from harness.api import Checked
 from harness.audit import Audit
+from harness.embedders.cache_contents import Contents
 from harness.errors import Fault, counted
 from harness.estimate import Estimate
 from harness.experiment import Experiment
@@ -31,7 +32,7 @@ from harness.whole import Whole
 
 TOP = 10
 WIDE = 120
-LEFT = ("setting", "document", "sections", "text", "source")
+LEFT = ("setting", "document", "sections", "text", "source", "model")
 LIMITS = (
     "What these numbers do not say: whether an answer is right. They say whether a chunk holds the labelled evidence whole. "
     "Negations, answers drawn from several places, tables and what a model makes of a passage are outside them."
@@ -321,6 +322,20 @@ def show_audit(found: Audit) -> None:
     _faults("finding", found.findings, "bold red")
     if found.thresholds and not found.findings:
         out().print("every claim was derived again from its records; no findings")
+
+
+def show_cache(found: Contents, cleared: bool) -> None:
+    if cleared:
+        out().print(f"cleared: {counted(found.cleared, 'vector', 'vectors')}")
+    if found.models:
+        table = _table("model", "fingerprint", "vectors", "MB", "last used")
+        for kept in found.models:
+            cells = (f"{kept.vectors:,}", f"{kept.bytes / 1e6:.1f}", kept.last_used.isoformat())
+            table.add_row(Text(kept.model.name), kept.model.fingerprint[:16], *cells)
+        out().print(table)
+    limit = f"at most {found.limit_bytes / 1e9:g} GB" if found.limit_bytes else "off"
+    size = f"{found.bytes / 1e6:.1f} MB on disk; the cache is {limit} (HARNESS_CACHE_GB)"
+    out().print(Text(f"{found.path}: {size}"), soft_wrap=True)
 
 
 def show_whole(done: Whole) -> None:

@@ -111,5 +111,11 @@ def pages(db: sqlite3.Connection) -> tuple[int, int]:
     return int(db.execute("PRAGMA page_count").fetchone()[0]), int(db.execute("PRAGMA freelist_count").fetchone()[0])
 
 
+def give_back(db: sqlite3.Connection, free: int) -> None:
+    """Shorten the file by so many free pages."""
+    if free > 0:
+        db.executescript(f"PRAGMA incremental_vacuum({free})")  # `execute` would step once, which frees one page
+
+
 def page_bytes(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA page_size").fetchone()[0])

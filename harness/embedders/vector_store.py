@@ -16,7 +16,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from harness.embedders.vector_file import connect, marks, page_bytes, pages, rows_of, writing
+from harness.embedders.vector_file import connect, give_back, marks, page_bytes, pages, rows_of, writing
 
 KEPT = 0.9  # of the limit, once it was passed: rows go a tenth at a time
 
@@ -120,7 +120,7 @@ class VectorStore:
                 which = "" if fingerprints is None else f"WHERE model IN (SELECT id FROM models WHERE {these})"
                 dropped = _drop_where(db, which, fingerprints or ())
                 db.execute(f"DELETE FROM models WHERE {these}", fingerprints or ())
-            db.execute("PRAGMA incremental_vacuum").fetchall()
+            give_back(db, pages(db)[1])
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             return dropped
 
@@ -164,7 +164,7 @@ class VectorStore:
                 (rows,) = db.execute("SELECT count(*) FROM keys").fetchone()
                 _drop_where(db, "ORDER BY day, id LIMIT ?", (math.ceil(rows * (1 - KEPT * self._limit / used)),))
         too_many = pages(db)[0] - self._limit // page_bytes(db)
-        db.execute(f"PRAGMA incremental_vacuum({max(1, too_many)})").fetchall()
+        give_back(db, too_many)
 
 
 _PARENTS: list[sqlite3.Connection | None] = []
