@@ -64,6 +64,10 @@ class Cached:
         return self.inner.max_tokens
 
     @property
+    def learns(self) -> bool:
+        return self.inner.learns
+
+    @property
     def fitted_state(self) -> str | None:
         return self.inner.fitted_state
 
