@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from harness.embedders.batches import batch_tokens, batches
 from harness.errors import Fault, HarnessError
 from harness.records import BoolArray, EmbedderIdentity, IntArray
 from harness.tokenizers import hugging_face
 from harness.version import environment
 
-BATCH = 16  # fixed: other batch sizes move vectors by up to 1e-7
 PACKAGE = "package:"
 KEPT_QUERIES = 100_000
 
@@ -57,6 +57,7 @@ class SentenceTransformerEmbedder:
     similarities = ("cosine", "dot")
     has_tokenizer = True
     needs_spaces = False
+    learns = False
     fitted_state: str | None = None
 
     def __init__(self, model: Any, identity: EmbedderIdentity, options: ModelOptions) -> None:
@@ -110,26 +111,29 @@ class SentenceTransformerEmbedder:
         # A copy: the model's own keeps its truncation and its reading of special tokens.
         return hugging_face.whole_texts(self._model.tokenizer.backend_tokenizer.to_str())
 
+    @cached_property
+    def _counts(self) -> hugging_face.Counts:
+        return hugging_face.Counts(self._tokenizer, _threads())
+
     def tokenizer(self, text: str) -> IntArray:
         """Offsets of the model's tokens without special ones, shape (n, 2); special-token text is text."""
         return hugging_face.offsets(self._tokenizer, text)
 
-    def _encoded(self, texts: Sequence[str]) -> list[Any]:
-        self._tokenizer.encode_special_tokens = False  # as the model itself reads them
-        prompt = self._prompts["document"]
-        return self._tokenizer.encode_batch([prompt + t for t in texts])  # type: ignore[no-any-return]
-
     def token_counts(self, texts: Sequence[str]) -> IntArray:
-        return np.array([len(e) for e in self._encoded(texts)], dtype=np.int64)
+        return self._counted(texts, "document")
+
+    def _counted(self, texts: Sequence[str], role: str) -> IntArray:
+        return self._counts.of([self._prompts[role] + t for t in texts])
 
     def reach(self, text: str) -> int:
-        (encoded,) = self._encoded([text])
+        prompt = self._prompts["document"]
+        encoded = hugging_face.as_read(self._tokenizer).encode(prompt + text)
         if self.max_tokens is None or len(encoded) <= self.max_tokens:
             return len(text)
         specials = int(sum(encoded.special_tokens_mask))
         content = [o for o, special in zip(encoded.offsets, encoded.special_tokens_mask, strict=True) if not special]
         last = int(content[self.max_tokens - specials - 1][1])
-        return max(0, last - len(self._prompts["document"]))
+        return max(0, last - len(prompt))
 
     def held(self, texts: Sequence[str], role: str) -> BoolArray:
         return np.array([role == "query" and t in self._queries for t in texts], dtype=np.bool_)
@@ -148,10 +152,19 @@ class SentenceTransformerEmbedder:
     def _encode(self, texts: Sequence[str], role: str) -> Any:
         if not texts:
             return np.zeros((0, self.identity.parts["dimensions"]), dtype=np.float32)
+        counts = self._counted(texts, role)
+        lengths = counts if self.max_tokens is None else np.minimum(counts, self.max_tokens)
+        made = list(batches(lengths, batch_tokens(self._model.device.type)))
+        sorted_vectors = np.concatenate([self._encode_batch([texts[i] for i in batch], role) for batch in made])
+        vectors = np.empty_like(sorted_vectors)
+        vectors[np.concatenate(made)] = sorted_vectors
+        return vectors
+
+    def _encode_batch(self, texts: list[str], role: str) -> Any:
         return self._model.encode(
-            list(texts),
+            texts,
             prompt=self._prompts[role] or None,
-            batch_size=BATCH,
+            batch_size=len(texts),
             normalize_embeddings=self._options.normalize,
             show_progress_bar=False,
             convert_to_numpy=True,
@@ -245,9 +258,26 @@ def _load_model(folder: Path, options: ModelOptions) -> Any:
     except Exception as error:
         fix = "check that the folder is a whole sentence-transformers model, and the device if you named one"
         raise HarnessError(Fault("[embedder] model", f"'{options.model}' can't be loaded ({error})", fix)) from error
+    _limit_threads()
     if options.max_seq_length is not None:
         model.max_seq_length = options.max_seq_length
     return model
+
+
+def _limit_threads() -> None:
+    """No more threads than cores that this process may use; fewer stay, and so does what the user's environment says."""
+    import joblib
+    import torch
+
+    if not any(os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")):
+        # PyTorch counts the machine's cores, also in a container that has been given a few of them.
+        torch.set_num_threads(min(torch.get_num_threads(), joblib.cpu_count()))
+
+
+def _threads() -> int:
+    import torch
+
+    return int(torch.get_num_threads())
 
 
 def _identity(folder: Path, model: Any, options: ModelOptions) -> EmbedderIdentity:
@@ -272,7 +302,8 @@ def _identity(folder: Path, model: Any, options: ModelOptions) -> EmbedderIdenti
         # The hub's cache names a snapshot's folder after the commit that the revision stood for.
         "resolved_revision": folder.name if options.revision else None,
         "device": str(model.device),
-        "batch_size": BATCH,
+        "batch_tokens": batch_tokens(model.device.type),
+        "threads": _threads(),
         "folder": str(folder),
         **environment("sentence-transformers", "transformers", "tokenizers", "torch"),
     }

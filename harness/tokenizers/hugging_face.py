@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from harness.errors import Fault, HarnessError
 from harness.records import IntArray
 
 PREFIX = "tokenizer:"
+KEPT_COUNTS = 200_000
+COUNTED_AT_ONCE = 64  # texts; a thread is not worth fewer
 
 
 def whole_texts(serialised: str) -> Any:
@@ -34,6 +38,41 @@ def offsets(tokenizer: Any, text: str) -> IntArray:
     tokenizer.encode_special_tokens = True
     pairs = np.array(tokenizer.encode(text, add_special_tokens=False).offsets, dtype=np.int64).reshape(-1, 2)
     return _with_dropped(text, pairs[pairs[:, 1] > pairs[:, 0]])
+
+
+def as_read(tokenizer: Any) -> Any:
+    """The tokenizer, reading special-token text as its model does, whatever `offsets` last asked of it."""
+    tokenizer.encode_special_tokens = False
+    return tokenizer
+
+
+class Counts:
+    """Tokens of texts as a model reads them, special ones included. Remembered: a sweep counts a text more than once."""
+
+    def __init__(self, tokenizer: Any, threads: int) -> None:
+        self._tokenizer = tokenizer
+        self._threads = threads
+        self._kept: dict[bytes, int] = {}  # by the text's digest
+
+    def of(self, texts: Sequence[str]) -> IntArray:
+        """Tokens of each text, shape (n,)."""
+        digests = [hashlib.blake2b(t.encode(), digest_size=16).digest() for t in texts]
+        known = {d: self._kept[d] for d in digests if d in self._kept}
+        new = {d: t for d, t in zip(digests, texts, strict=True) if d not in known}
+        known.update(zip(new, self._count(list(new.values())), strict=True))
+        if len(self._kept) + len(new) > KEPT_COUNTS:
+            self._kept.clear()
+        self._kept.update((d, known[d]) for d in islice(new, KEPT_COUNTS))
+        return np.array([known[d] for d in digests], dtype=np.int64)
+
+    def _count(self, texts: list[str]) -> list[int]:
+        if not texts:
+            return []
+        # Threads of our own, for they end here: those of the library live on, and a process that forks then may hang.
+        share = max(COUNTED_AT_ONCE, -(-len(texts) // self._threads))
+        shares = [texts[at : at + share] for at in range(0, len(texts), share)]
+        with ThreadPoolExecutor(len(shares)) as pool:
+            return [len(e) for encoded in pool.map(as_read(self._tokenizer).encode_batch_fast, shares) for e in encoded]
 
 
 def load(unit: str, where: str) -> Callable[[str], IntArray]:
