@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from harness.holdout import Opened
     from harness.label_advice import Lengths
     from harness.lock import Locked
+    from harness.outcome import SweepOutcome, Watcher
     from harness.split_file import Written
-    from harness.sweep import SweepOutcome, Watcher
 
 
 @dataclass(frozen=True)

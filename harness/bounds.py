@@ -27,7 +27,7 @@ def bound(measurement: Measurement, judged: Sequence[Judgement | None]) -> Bound
     best = metrics.means([metrics.values(j, scoring.ks, scoring.char_k, BOUNDED) for j in answerable])
     regions = any(name.startswith("document_hit_") for name in best)
     return Bound(
-        metrics={**best, **known_costs(measurement)},
+        metrics={**best, **known_costs(measurement), "tokens_embedded": float(measurement.tokens_embedded)},
         answerable=len(answerable),
         hit_name="document hit" if regions else "hit",
         chunks_embedded=int(np.count_nonzero(measurement.embedded[measurement.text_of])),

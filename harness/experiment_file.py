@@ -89,7 +89,7 @@ class Search(_Section):
     sampler: Literal["tpe", "grid", "random", "points"] = "tpe"
     trials: int = Field(default=40, ge=1)
     seed: int = Field(default=7, ge=0)
-    prune: Literal["auto", "none"] = "auto"
+    prune: Literal["auto", "bound", "none"] = "auto"
     unit: str | None = None
     splitter: OneOrMore | None = None
     chunk_size: RangeModel | list[ChunkSize] | None = None

@@ -13,7 +13,7 @@ from harness import metrics
 from harness.embedders import Embedder, scoring_fingerprint
 from harness.measurement import Clock, Measurement, Scoring, read_tokens
 from harness.metrics import Judgement
-from harness.records import Cause, Chunking, Evaluation, Passage, Question, QuestionScore
+from harness.records import Bound, Cause, Chunking, Evaluation, Passage, Question, QuestionScore
 
 
 def evaluate(
@@ -191,8 +191,8 @@ def size_metrics(chunking: Chunking) -> dict[str, float]:
     return found
 
 
-def run_metrics(evaluation: Evaluation, split: str) -> dict[str, float]:
-    """Metrics under the names that runs use: quality as `<split>/...`, costs and seconds bare."""
+def run_metrics(evaluation: Evaluation | Bound, split: str) -> dict[str, float]:
+    """Metrics under the names that runs use: quality as `<split>/...`, upper bounds as `bound/...`, costs and seconds bare."""
     named = {name if name in metrics.COSTS else f"{split}/{name}": value for name, value in evaluation.metrics.items()}
     return {**named, **{f"seconds_{step}": value for step, value in evaluation.seconds.items()}}
 

@@ -85,12 +85,14 @@ def race(contender: Contender, best: TrialResult | None) -> Evaluation | Bound:
 
 
 def best_first(
-    contenders: Mapping[int, Contender], incumbent: Callable[[], TrialResult | None]
+    contenders: Mapping[int, Contender],
+    incumbent: Callable[[], TrialResult | None],
+    watch: Callable[[int, Bound], None] = lambda alive, bound: None,
 ) -> Iterator[tuple[int, Evaluation | Bound | Exception]]:
     """Measure settings together, always the one that can still reach most, until none can be chosen but what is whole.
 
     Gives each number with what became of it as soon as that is known; `incumbent` is asked for the best complete trial after
-    each, and must know of it then.
+    each, and must know of it then. `watch` is told how many are left, and what the most promising one can still reach.
     """
     alive = dict(contenders)
     while alive:
@@ -100,6 +102,7 @@ def best_first(
         if not alive:
             return
         number = max(alive, key=lambda n: (alive[n].key, -n))
+        watch(len(alive), alive[number].bound)
         try:
             if not alive[number].measurement.complete and alive[number].advance():
                 continue

@@ -458,7 +458,14 @@ class TrialResult:
         return self.bound is not None
 
     @property
+    def chunking_sha256(self) -> str | None:
+        """Of which chunks; None for a trial that failed."""
+        found = self.evaluation or self.bound
+        return found.chunking_sha256 if found else None
+
+    @property
     def metrics(self) -> dict[str, float]:
+        """What was measured; nothing of a pruned trial, which has bounds only."""
         return self.evaluation.metrics if self.evaluation else {}
 
     @property
@@ -469,11 +476,13 @@ class TrialResult:
 
     @property
     def answerable(self) -> int:
-        return self.evaluation.answerable if self.evaluation else 0
+        found = self.evaluation or self.bound
+        return found.answerable if found else 0
 
     @property
     def hit_name(self) -> str:
-        return self.evaluation.hit_name if self.evaluation else "hit"
+        found = self.evaluation or self.bound
+        return found.hit_name if found else "hit"
 
     @property
     def mrr(self) -> float | None:

@@ -63,12 +63,13 @@ def key_of(metrics: Mapping[str, float], key: Sequence[str]) -> tuple[float, ...
 
 def objective(trial: TrialResult, key: Sequence[str]) -> float:
     """The one number that a sampler maximises: the key's hit rates in their order, each weighing less than one question
-    of the one before it. A key without hit rates: its first part."""
-    hits = [part for part in key if part.startswith(("hit_at_", "document_hit_at_")) and part in trial.metrics]
+    of the one before it. A key without hit rates: its first part. Of a pruned trial, its upper bound."""
+    metrics = trial.bound.metrics if trial.bound else trial.metrics
+    hits = [part for part in key if part.startswith(("hit_at_", "document_hit_at_")) and part in metrics]
     if not hits:
-        return key_values(trial, key)[0]
+        return key_of(metrics, key)[0]
     questions = trial.answerable
-    return math.fsum(trial.metrics[part] / (questions + 1) ** i for i, part in enumerate(hits))
+    return math.fsum(metrics[part] / (questions + 1) ** i for i, part in enumerate(hits))
 
 
 def _cheapness(trial: TrialResult) -> tuple[float, ...]:

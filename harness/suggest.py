@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -64,6 +64,17 @@ class Suggestions:
             return (*self.first, *(rest[i] for i in order))
         return together if grid or len(together) <= total else None
 
+    @property
+    def next_number(self) -> int:
+        """The number that the next trial will have."""
+        return len(self.study.get_trials(deepcopy=False))
+
+    def known(self, results: Mapping[int, TrialResult]) -> list[Point]:
+        """The points still to be tried, where they are known beforehand; none where a sampler suggests them."""
+        tried = {r.point for r in results.values()}
+        planned = (*self.baselines, *self.whole) if self.whole is not None else ()
+        return [p for p in planned if p not in tried][: max(0, self.total - len(results))]
+
     def ask(self, results: dict[int, TrialResult], objective: Callable[[TrialResult], float]) -> Iterator[tuple[int, Point]]:
         """Trial numbers and points until the budget is spent; `results` grows meanwhile.
 
@@ -98,7 +109,7 @@ class Suggestions:
 
     def _ask(self) -> tuple[int, Point]:
         # A sampler of its own for every trial: a resumed sweep suggests what an uninterrupted one would have.
-        number = len(self.study.get_trials(deepcopy=False))
+        number = self.next_number
         seed = int(np.random.SeedSequence([self.search.seed, number]).generate_state(1)[0])
         samplers = self.optuna.samplers
         self.study.sampler = samplers.RandomSampler(seed) if self.search.sampler == "random" else samplers.TPESampler(seed=seed)
@@ -113,6 +124,11 @@ class Suggestions:
         state = self.optuna.trial.TrialState
         if result.complete and not result.point.baseline:  # a sampler has nothing to learn from one without a size
             self.study.tell(result.trial, objective(result))
+        elif result.pruned:
+            # One value at step 0: TPE puts pruned trials of more steps first, which would favour small chunks.
+            unfinished = next(t for t in self.study.get_trials(deepcopy=False) if t.number == result.trial)
+            self.optuna.trial.Trial(self.study, unfinished._trial_id).report(objective(result), step=0)
+            self.study.tell(result.trial, state=state.PRUNED)
         else:
             self.study.tell(result.trial, state=state.FAIL)
 
@@ -120,14 +136,18 @@ class Suggestions:
         state = self.optuna.trial.TrialState
         return bool(self.study.get_trials(deepcopy=False, states=(state.WAITING,)))
 
-    def reconcile(self, results: dict[int, TrialResult], objective: Callable[[TrialResult], float]) -> tuple[int, int]:
+    def reconcile(self, results: Mapping[int, TrialResult], objective: Callable[[TrialResult], float]) -> tuple[int, int]:
         """Tell the study results that it missed, and close trials that have none so that their points are tried again.
 
         A study that lost its trials, or another storage, is rebuilt from the results: they are the first of all truths.
         """
-        told = 0
         self.total += len({r.point for r in results.values() if r.point.baseline}.difference(self.baselines))
-        for number in range(len(self.study.get_trials(deepcopy=False)), max(results, default=-1) + 1):
+        return self.catch_up(results, objective), self._close_running()
+
+    def catch_up(self, results: Mapping[int, TrialResult], objective: Callable[[TrialResult], float]) -> int:
+        """Enter results under their numbers that the study does not know of, and tell it what it waits for; how many."""
+        told = 0
+        for number in range(self.next_number, max(results, default=-1) + 1):
             if number in results:
                 self._enqueue(results[number].point)
             elif self.only_points:
@@ -137,7 +157,7 @@ class Suggestions:
             if not trial.state.is_finished() and trial.number in results:
                 self.tell(results[trial.number], objective)
                 told += 1
-        return told, self._close_running()
+        return told
 
     def _close_running(self) -> int:
         state = self.optuna.trial.TrialState

@@ -6,93 +6,36 @@ import json
 import os
 import time
 import traceback
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
 
 import numpy as np
 from filelock import FileLock, Timeout
 
-from harness import selection, tokenizers
-from harness.diagnosis import Finding, diagnose
+from harness import pruning, selection
+from harness.diagnosis import diagnose
 from harness.embedders import Embedder
 from harness.errors import Fault, HarnessError, Refused, TrackingDown
-from harness.experiment import Experiment, differences
+from harness.sampled import sweep_seconds
+from harness.experiment import Experiment
 from harness.formats import Labelled
 from harness.label_advice import advise, opened_in_dev, read_sound
-from harness.pipeline import evaluate, read_tokens, run_metrics, size_metrics
-from harness.records import Chunking, EmbedderIdentity, Evaluation, Point, TrialResult, questions_sha256
-from harness.selection import Selected
-from harness.state import State, StudyFiles
+from harness.measurement import Clock, Measurement
+from harness.outcome import Silent, SweepOutcome, Watcher
+from harness.pipeline import evaluate, read_tokens, size_metrics
+from harness.pruning import Contender
+from harness.records import Bound, Chunking, EmbedderIdentity, Evaluation, Point, TrialResult, questions_sha256
+from harness.rivals import Rivals
+from harness.state import State
+from harness.study import open_study
 from harness.suggest import Suggestions, require_storage
-from harness.tables import SourceRow, by_source, trial_tables
+from harness.tables import by_source, trial_tables
 from harness.tokenizers import Ruler
 from harness.tracking import Context, Tracker, require_answer, without_password
 from harness.version import code_version
 
-
-class Watcher(Protocol):
-    """Is told how the sweep goes; the command line draws a bar with it."""
-
-    def begin(self, total: int, done: int) -> None: ...
-
-    def trial(self, result: TrialResult, best: TrialResult | None) -> None: ...
-
-    def say(self, message: str) -> None: ...
-
-
-class Silent:
-    """A watcher that shows nothing."""
-
-    def begin(self, total: int, done: int) -> None: ...
-
-    def trial(self, result: TrialResult, best: TrialResult | None) -> None: ...
-
-    def say(self, message: str) -> None: ...
-
-
-@dataclass(frozen=True)
-class SweepOutcome:
-    """A sweep as it stands: its study, its run, all results, and what was selected from them."""
-
-    study: str
-    run_id: str
-    results: tuple[TrialResult, ...]
-    selected: Selected
-    diagnosis: tuple[Finding, ...]
-    sources: tuple[SourceRow, ...]  # of the chosen trial
-    runs: dict[int, str]
-    ui_command: str | None
-    ui_url: str
-
-    @property
-    def tokens(self) -> dict[str, int]:
-        """Tokens embedded, and what embedding every point whole would have taken."""
-        done = [r for r in self.results if r.evaluation]
-        return {
-            "embedded": sum(r.evaluation.tokens_embedded for r in done if r.evaluation and r.reused_from is None),
-            "full": sum(r.evaluation.tokens_full for r in done if r.evaluation),
-        }
-
-    def as_json(self) -> dict[str, Any]:
-        complete = self.selected.complete
-        return {
-            "study": self.study,
-            "run_id": self.run_id,
-            "trials": {"complete": complete, "pruned": 0, "failed": len(self.results) - complete},
-            "leader": self._trial_json(self.selected.leader),
-            "chosen": self._trial_json(self.selected.chosen),
-            "tied": list(self.selected.tied),
-            "why": self.selected.why,
-            "tokens": self.tokens,
-            "diagnosis": [vars(finding) for finding in self.diagnosis],
-            "by_source": [vars(row) for row in self.sources],
-            "ui_url": self.ui_url,
-            "ui_command": self.ui_command,
-        }
-
-    def _trial_json(self, result: TrialResult) -> dict[str, Any]:
-        metrics = run_metrics(result.evaluation, "dev") if result.evaluation else {}
-        return {"trial": result.trial, "run_id": self.runs.get(result.trial), "params": result.params, "metrics": metrics}
+WORTH_PRUNING = 600.0  # seconds of the whole sweep; below, trials that can all be compared are worth more
+MOST_OPEN = 2_000_000  # chunks of the settings that are measured side by side: their offsets are held in memory
 
 
 def sweep(
@@ -102,8 +45,11 @@ def sweep(
     tracking_uri: str | None = None,
     fresh: bool = False,
     watcher: Watcher | None = None,
+    complete: bool | Collection[int] = False,
 ) -> SweepOutcome:
     """Run or resume the search on dev until `trials` points are done in all.
+
+    `complete`: measure whole what was pruned, all of it or the trials of these numbers.
 
     Raises HarnessError for what the user can mend, Refused when another study has the name, TrackingDown at the end when
     results could not be logged; they are on disk, and the next call logs them.
@@ -117,7 +63,7 @@ def sweep(
     require_answer(_tracking_uri(experiment, tracking_uri))
     with _alone(State(experiment).exclusive(f"sweep-{experiment.name}"), experiment):
         total = trials or experiment.search.trials
-        return _Sweep(experiment, inputs, total, storage, tracking_uri, fresh, watcher or Silent()).run()
+        return _Sweep(experiment, inputs, total, storage, tracking_uri, fresh, watcher or Silent(), complete).run()
 
 
 @dataclass(frozen=True)
@@ -195,12 +141,13 @@ class _Sweep:
         tracking_uri: str | None,
         fresh: bool,
         watcher: Watcher,
+        complete: bool | Collection[int],
     ) -> None:
         self.experiment = experiment
         self.watcher = watcher
         self.labelled, self.embedder, self.ruler = inputs.labelled, inputs.embedder, inputs.ruler
         self.tracker = resolve_tracking(experiment, tracking_uri)
-        self.files = _study_files(experiment, self.labelled, self.embedder, fresh)
+        self.files = open_study(experiment, self.labelled, self.embedder, fresh)
         self.name = self.files.name
         self.context = context_of(experiment, self.labelled, self.embedder.identity, self.name)
         self.results = {r.trial: r for r in self.files.read_results()}
@@ -209,6 +156,9 @@ class _Sweep:
             raise HarnessError(faults)
         self.tracking_error: TrackingDown | None = None
         self.runs: dict[int, str] = {}
+        self.complete = complete
+        self.prunes = False
+        self.rivals = Rivals(self.labelled.corpus, self.labelled.dev)
 
     def run(self) -> SweepOutcome:
         for warning in advise(self.experiment, self.labelled, self.ruler).warnings if not self.results else ():
@@ -217,9 +167,14 @@ class _Sweep:
         self._reconcile()
         self.watcher.begin(self.suggestions.total, len(self.results))
         status = "KILLED"
+        self.prunes = self._pruning()
         try:
+            self._measure_again()
+            if self.prunes:
+                self._together(self.suggestions.known(self.results))
             for number, point in self.suggestions.ask(self.results, self._objective):
-                self._try(number, point)
+                self._record(self._measure(number, point))
+                self.suggestions.tell(self.results[number], self._objective)
             status = "FINISHED"
         finally:
             self._finish(status)
@@ -245,34 +200,147 @@ class _Sweep:
                 f"{logged} results logged that MLflow did not have"
             )
 
-    def _try(self, number: int, point: Point) -> None:
-        result = self._measure(number, point)
+    def _pruning(self) -> bool:
+        """Whether trials are given up that can't be chosen any more, which is said with the reason."""
+        search, rule, scoring = self.experiment.search, self.experiment.selection, self.experiment.scoring
+        done = len(self.results) >= self.suggestions.total and not selection.open_again(list(self.results.values()), rule)
+        if search.prune == "none" or self.complete or done:
+            return False
+        why_not = selection.unbounded(rule, scoring.ks, scoring.char_k)
+        if self.embedder.learns:
+            why_not = f"{self.embedder.identity.name} learns from the chunks: all of them change every score"
+        if why_not is None and search.prune == "auto":
+            seconds = sweep_seconds(self.experiment, self.labelled, self.embedder, self.ruler, self.suggestions.total)
+            if seconds < WORTH_PRUNING:
+                why_not = f"the whole sweep is estimated at {seconds:.0f} s, under {WORTH_PRUNING / 60:.0f} minutes"
+        if why_not is not None:
+            if search.prune == "bound" or not self.embedder.learns:
+                self.watcher.say(f"pruning is off, every trial is measured whole: {why_not}")
+            return False
+        beside = "" if self.suggestions.whole is not None else "; a sampler that learns suggests other points than without"
+        self.watcher.say(f"pruning is on: a trial is measured until it can't be chosen any more{beside}")
+        return True
+
+    def _measure_again(self) -> None:
+        """Measure pruned trials whole that are asked for, or that the rule, as it is now, could choose."""
+        rule, results = self.experiment.selection, list(self.results.values())
+        asked = [] if isinstance(self.complete, bool) else self.complete
+        for result in results:
+            if result.pruned and (self.complete is True or result.trial in asked):
+                self._replace(result, prunes=False)
+        while reopened := selection.open_again(list(self.results.values()), rule):
+            self.watcher.say(f"{len(reopened)} pruned trials could be chosen by the rule as it is now: measured again")
+            for result in reopened:
+                self._replace(result, prunes=self.prunes)
+
+    def _replace(self, result: TrialResult, prunes: bool) -> None:
+        """Measure a pruned trial again; its number stays, its run gives way to another."""
+        again, self.prunes = self.prunes, prunes
+        found = self._measure(result.trial, result.point)
+        self.prunes = again
+        self._drop_run(result.trial)
+        self._record(found)
+
+    def _drop_run(self, trial: int) -> None:
+        run_id = self.runs.pop(trial, None)
+        try:
+            if run_id:
+                self.tracker.withdraw(run_id, "its trial was pruned, and measured again later")
+        except TrackingDown as error:
+            self.tracking_error = error
+
+    def _together(self, points: Sequence[Point]) -> None:
+        """Measure points that are known beforehand side by side, the most promising first."""
+        numbered = dict(enumerate(points, self.suggestions.next_number))
+        waiting = list(numbered.items())
+        while waiting:
+            contenders, chunks = dict[int, Contender](), 0
+            repeated = dict[int, Point]()
+            while waiting and (not contenders or chunks < MOST_OPEN):
+                number, point = waiting.pop(0)
+                opened = self._open(number, point, {c.measurement.chunking.sha256 for c in contenders.values()})
+                if opened is None:
+                    repeated[number] = point
+                elif isinstance(opened, TrialResult):
+                    self._record(opened)
+                else:
+                    contenders[number] = opened
+                    chunks += len(opened.measurement.chunking)
+            started = time.time()
+            for number, found in pruning.best_first(contenders, self._incumbent, self.watcher.progress):
+                self._record(self._result(number, numbered[number], started, found))
+            for number, point in repeated.items():
+                self._record(self._measure(number, point))
+        self.suggestions.catch_up(self.results, self._objective)
+
+    def _open(self, number: int, point: Point, open_cuts: Collection[str]) -> Contender | TrialResult | None:
+        """A setting ready to be measured; its result where that needs no measuring; None where another has the same chunks."""
+        started = time.time()
+        try:
+            chunking = self._chunk(point)
+            if chunking.sha256 in open_cuts:
+                return None
+            if point.baseline or self._same_cut(chunking):
+                return self._measure(number, point)
+            return self._contender(chunking)
+        except Exception as raised:
+            return self._result(number, point, started, raised)
+
+    def _incumbent(self) -> TrialResult | None:
+        return selection.incumbent(list(self.results.values()), self.experiment.selection)
+
+    def _contender(self, chunking: Chunking) -> Contender:
+        clock = Clock(self.experiment.search.trial_timeout)
+        measurement = Measurement(chunking, self.labelled.dev, self.embedder, self.experiment.scoring, clock)
+        return Contender(measurement, self.experiment.selection, self.rivals)
+
+    def _record(self, result: TrialResult) -> None:
+        """Write a result down, log it and show it."""
         self.files.write_result(result)
-        self.results[number] = result
-        self.suggestions.tell(result, self._objective)
+        self.results[result.trial] = result
         self._log_missing()
         rule = self.experiment.selection
         best = selection.ordered(selection.contenders(list(self.results.values()), rule), rule.key)
         self.watcher.trial(result, best[0] if best else None)
 
     def _measure(self, number: int, point: Point) -> TrialResult:
-        started = time.time()
-        evaluation, error, reused = None, None, None
+        started, reused = time.time(), None
         try:
-            evaluation, reused = self._evaluate(point)
+            found, reused = self._evaluate(point)
         except Exception as raised:
-            error = _described(raised)
-        return TrialResult(number, point, self.ruler.unit, started, time.time(), evaluation, error, reused)
+            return self._result(number, point, started, raised)
+        return self._result(number, point, started, found, reused)
 
-    def _evaluate(self, point: Point) -> tuple[Evaluation, int | None]:
-        """An evaluation, or that of an earlier trial with the same point or the same chunks, whose number comes with it."""
+    def _result(
+        self, number: int, point: Point, started: float, found: Evaluation | Bound | Exception, reused: int | None = None
+    ) -> TrialResult:
+        unit, ended = self.ruler.unit, time.time()
+        if isinstance(found, Exception):
+            return TrialResult(number, point, unit, started, ended, error=_described(found))
+        if isinstance(found, Bound):
+            return TrialResult(number, point, unit, started, ended, bound=found, reused_from=reused)
+        return TrialResult(number, point, unit, started, ended, found, reused_from=reused)
+
+    def _chunk(self, point: Point) -> Chunking:
+        """Raises HarnessError for a point that is infeasible."""
         chunking = self.experiment.chunk(self.labelled.corpus, point, self.ruler)
-        for earlier in self.results.values():
-            if earlier.evaluation and earlier.evaluation.chunking_sha256 == chunking.sha256:
-                # The same chunks, but measured against another size.
-                metrics = {**earlier.evaluation.metrics, **size_metrics(chunking), "tokens_embedded": 0.0}
-                return replace(earlier.evaluation, tokens_embedded=0, seconds={}, metrics=metrics), earlier.trial
         self._refuse_truncation(point, chunking)
+        return chunking
+
+    def _same_cut(self, chunking: Chunking) -> TrialResult | None:
+        """An earlier trial of the same chunks: one that is complete, else, where trials are pruned, one that still is beaten."""
+        alike = [r for r in self.results.values() if r.chunking_sha256 == chunking.sha256]
+        best, rule = self._incumbent() if self.prunes else None, self.experiment.selection
+        beaten = (r for r in alike if r.bound and best and selection.beaten(r.bound, best, rule))
+        return next((r for r in alike if r.complete), next(beaten, None))
+
+    def _evaluate(self, point: Point) -> tuple[Evaluation | Bound, int | None]:
+        """What a point gets, or what an earlier trial of the same chunks got, whose number comes with it."""
+        chunking = self._chunk(point)
+        if earlier := self._same_cut(chunking):
+            return _as_of(earlier, chunking), earlier.trial
+        if self.prunes and not point.baseline:
+            return pruning.race(self._contender(chunking), self._incumbent()), None
         limit = self.experiment.search.trial_timeout
         return evaluate(chunking, self.labelled.dev, self.embedder, self.experiment.scoring, limit), None
 
@@ -341,58 +409,18 @@ class _Sweep:
         return SweepOutcome(self.name, self.parent, results, selected, diagnosis, sources, dict(self.runs), command, url)
 
 
+def _as_of(earlier: TrialResult, chunking: Chunking) -> Evaluation | Bound:
+    """The same chunks, but measured against another size."""
+    found = earlier.evaluation or earlier.bound
+    if found is None:
+        raise ValueError(f"trial {earlier.trial} has nothing to reuse")
+    metrics = {**found.metrics, **size_metrics(chunking)}
+    if isinstance(found, Evaluation):
+        metrics["tokens_embedded"] = 0.0
+    return replace(found, tokens_embedded=0, seconds={}, metrics=metrics)
+
+
 def _described(error: Exception) -> str:
     if isinstance(error, HarnessError):
         return str(error)
     return f"{type(error).__name__}: {error}\n{''.join(traceback.format_exception(error))}"
-
-
-def _study_files(experiment: Experiment, labelled: Labelled, embedder: Embedder, fresh: bool) -> StudyFiles:
-    """The study's files, begun when new. Raises Refused when the name belongs to a study that differs."""
-    state = State(experiment)
-    generations = state.generations()
-    identity = experiment.identity(labelled, embedder)
-    if generations and not fresh:
-        files = state.study(generations[-1])
-        recorded = files.read().get("identity", {})
-        differs = differences(recorded, identity)
-        if differs:
-            shown = "; ".join(_difference(n, recorded.get(n), identity[n]) for n in differs)
-            fix = "run with --fresh to start a new study, or give the experiment another name"
-            raise Refused(
-                Fault(
-                    str(experiment.path),
-                    f"'{experiment.name}' is the name of another study, which differs in {shown}",
-                    fix,
-                )
-            )
-        return files
-    files = state.study((generations or [0])[-1] + 1)
-    if files.read_results():
-        fix = "restore study.json, or move the folder away"
-        raise HarnessError(Fault(str(files.folder), "it holds results, but the study.json that says of what is gone", fix))
-    files.write(
-        {
-            "identity": identity,
-            "embedder": embedder.identity.as_json(),
-            "unit": tokenizers.unit_name(experiment.unit(embedder)),
-            "code_version": code_version(),
-            "path": experiment.path.relative_to(experiment.root).as_posix(),
-            "experiment_file": experiment.source_text,
-        }
-    )
-    return files
-
-
-def _difference(name: str, was: Any, is_now: Any) -> str:
-    """What changed of a part of the identity; of a table of several, the entries that did."""
-    if isinstance(was, dict) and isinstance(is_now, dict):
-        keys = [k for k in dict.fromkeys((*was, *is_now)) if was.get(k) != is_now.get(k)]
-        inner = ", ".join(f"{k} {_brief(was.get(k, 'none'))} is now {_brief(is_now.get(k, 'none'))}" for k in keys)
-        return f"{name}: {inner}"
-    return f"{name}: {_brief(was)} is now {_brief(is_now)}"
-
-
-def _brief(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

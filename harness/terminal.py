@@ -22,12 +22,12 @@ from harness.experiment import Experiment
 from harness.holdout import Opened
 from harness.label_advice import Lengths
 from harness.lock import Locked
-from harness.records import Chunking, Evaluation, TrialResult
+from harness.outcome import SweepOutcome
+from harness.records import Bound, Chunking, Evaluation, TrialResult
 from harness.selection import ordered
 from harness.split_file import Written
 from harness.splitter_check import CheckedSplitter
 from harness.spread import QUANTILES
-from harness.sweep import SweepOutcome
 from harness.whole import Whole
 
 TOP = 10
@@ -209,9 +209,10 @@ def show_sweep(outcome: SweepOutcome, experiment: Experiment) -> None:
         f"of {answerable} dev questions; sizes in {outcome.results[0].unit}; ceiling: an upper bound of every hit rate; "
         "index: index ratio; ctx@3: mean size of the first three chunks; trunc.: share of chunks that the model cuts"
     )
-    failed = len(outcome.results) - outcome.selected.complete
+    kinds = outcome.trials
     out().print(
-        f"{outcome.selected.complete} complete of {outcome.selected.of} trials ({failed} failed); tokens embedded "
+        f"{kinds['complete']} complete of {outcome.selected.of} trials ({kinds['pruned']} pruned, {kinds['failed']} failed); "
+        f"tokens embedded "
         f"{outcome.tokens['embedded']:,} of {outcome.tokens['full']:,}; study {outcome.study}"
     )
     tie = f"; the leader is one of {len(outcome.selected.tied)} that tie (=)" if len(outcome.selected.tied) > 1 else ""
@@ -409,12 +410,18 @@ def _first_hits(r: TrialResult) -> str:
     return f"{r.hit_name}@1 {r.hits(1) / questions:.1%}"
 
 
+def _most(bound: Bound) -> str:
+    """What a setting can still reach, in one figure."""
+    hits = bound.hits(1)
+    return f"{bound.chunks_embedded} chunks embedded" if hits is None else f"at most {bound.hit_name}@1 {hits}/{bound.answerable}"
+
+
 class _Bar:
     """A sweep's progress on standard error: a bar in a terminal, a line a trial elsewhere."""
 
     def __init__(self) -> None:
         self.console = err()
-        self.progress = Progress(
+        self.progress_bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
@@ -427,26 +434,30 @@ class _Bar:
         self.task: TaskID | None = None
 
     def begin(self, total: int, done: int) -> None:
-        self.progress.start()
-        self.task = self.progress.add_task("trials", total=total, completed=done, best="")
+        self.progress_bar.start()
+        self.task = self.progress_bar.add_task("trials", total=total, completed=done, best="")
         self.total, self.done = total, done
 
     def trial(self, result: TrialResult, best: TrialResult | None) -> None:
         self.done += 1
         shown = f"best {best.point}: {_first_hits(best)}" if best else "none complete yet"
         if self.task is not None:
-            self.progress.update(self.task, completed=self.done, best=shown)
+            self.progress_bar.update(self.task, completed=self.done, best=shown)
         if not self.console.is_terminal:
-            own = _first_hits(result) if result.complete else "failed"
+            own = "failed" if result.error else f"pruned, {_most(result.bound)}" if result.bound else _first_hits(result)
             self.console.print(Text(f"{self.done} of {self.total}: trial {result.trial}, {result.point}: {own}; {shown}"))
         if result.error:
             self.say(f"trial {result.trial} ({result.point}) failed: {result.error.splitlines()[0]}")
+
+    def progress(self, alive: int, bound: Bound) -> None:
+        if self.task is not None:
+            self.progress_bar.update(self.task, best=f"{alive} side by side, {_most(bound)}")
 
     def say(self, message: str) -> None:
         self.console.print(Text(message))
 
     def close(self) -> None:
-        self.progress.stop()
+        self.progress_bar.stop()
 
 
 @contextmanager
@@ -463,7 +474,7 @@ class _Steps(_Bar):
     """The progress of a whole run."""
 
     def step(self, name: str) -> None:
-        self.progress.stop()
+        self.progress_bar.stop()
         self.console.print(Text(f"── {name}", style="bold cyan"))
 
     def found(self, result: Any) -> None:

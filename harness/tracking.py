@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from harness.errors import Fault, HarnessError, TrackingDown
 from harness.pipeline import run_metrics
-from harness.records import Claim, EmbedderIdentity, Evaluation, TrialResult
+from harness.records import Bound, Claim, EmbedderIdentity, Evaluation, TrialResult
 from harness.tables import Tables
 
 if TYPE_CHECKING:
@@ -219,6 +219,12 @@ class Tracker:
         found = (r for r in self._children(parent) if r.info.status in ("FINISHED", "FAILED"))
         return {int(r.data.tags["harness.trial"]): str(r.info.run_id) for r in found if "harness.trial" in r.data.tags}
 
+    def withdraw(self, run_id: str, reason: str) -> None:
+        """Take a run out of sight, with the reason; MLflow can restore it."""
+        with self._answering():
+            self._client.set_tag(run_id, "harness.withdrawn", reason)
+            self._client.delete_run(run_id)
+
     def close_orphans(self, parent: str, reason: str) -> int:
         """End child runs that a dead process left open; their results, if any, are logged anew."""
         return self._close(self._children(parent), reason)
@@ -252,18 +258,20 @@ class Tracker:
         if result.error:
             tags["harness.error"] = result.error[:5000]
         metrics: dict[str, float] = {}
-        if result.evaluation:
-            metrics = run_metrics(result.evaluation, "dev")
-            tags["chunking.sha256"] = result.evaluation.chunking_sha256
-            tags["scoring.fingerprint"] = result.evaluation.scoring_fingerprint
+        if found := result.evaluation or result.bound:
+            metrics = run_metrics(found, "bound" if result.pruned else "dev")
+            tags["chunking.sha256"] = found.chunking_sha256
+            tags["scoring.fingerprint"] = found.scoring_fingerprint
+        if result.bound:
+            tags |= {"harness.pruned": "true", "mlflow.note.content": _of_pruned(result.bound)}
         return self._log(
-            str(result.point),
+            f"<= {result.point}" if result.pruned else str(result.point),
             context,
             tags,
             result.params,
             metrics,
             tables,
-            "FINISHED" if result.complete else "FAILED",
+            "FAILED" if result.error else "FINISHED",
             result.started,
             result.ended,
         )
@@ -412,6 +420,14 @@ class Tracker:
         query = f"workflowType=machine_learning&orderByKey={order}&orderByAsc=false&compareRunsMode=CHART&searchFilter={trials}"
         link = f"{self.uri.rstrip('/') if server else UI_ADDRESS}/#/experiments/{self.experiment_id}/runs?{query}"
         return (None if server else f"{_mlflow()} ui --backend-store-uri {without_password(self.uri)}"), link
+
+
+def _of_pruned(bound: Bound) -> str:
+    """What a pruned trial's run says of itself."""
+    return (
+        f"Pruned: upper bounds, not results. {bound.chunks_embedded} of {bound.metrics['chunks']:.0f} chunks were embedded until "
+        "it could no longer be chosen. `harness sweep --complete` measures it whole."
+    )
 
 
 def _mlflow() -> str:

@@ -14,8 +14,8 @@ from harness.experiment import Experiment
 from harness.holdout import Opened, recorded
 from harness.lock import Locked, nothing_held_out
 from harness.lock import as_json as lock_as_json
+from harness.outcome import SweepOutcome, Watcher
 from harness.state import State
-from harness.sweep import SweepOutcome, Watcher
 
 
 class Steps(Watcher, Protocol):

@@ -96,6 +96,7 @@ class Keywords:
 
     similarities = ("cosine", "dot")
     fitted_state = None
+    learns = False
     tokenizer = None
 
     def __init__(self, *words: str, max_tokens: int | None = None) -> None:

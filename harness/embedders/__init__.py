@@ -37,6 +37,11 @@ class Embedder(Protocol):
         ...
 
     @property
+    def learns(self) -> bool:
+        """Whether it learns from the chunks: then any of them changes the scores of all."""
+        ...
+
+    @property
     def fitted_state(self) -> str | None:
         """Digest of what was learnt from the chunks; None for one that learns nothing."""
         ...

@@ -30,6 +30,7 @@ class _Lexical:
     needs_spaces = True
     tokenizer = None
     max_tokens = None
+    learns = False
     fitted_state: str | None = None
 
     @classmethod
@@ -58,6 +59,7 @@ class Tfidf(_Lexical):
     """TF-IDF over word 1-2-grams without English stop words (scikit-learn's TfidfVectorizer)."""
 
     SETTINGS: ClassVar[dict[str, Any]] = {"ngram_range": (1, 2), "stop_words": "english"}
+    learns = True
     similarities = ("cosine", "dot", "jaccard")
 
     def __init__(self, vectorizer: Any = None) -> None:

@@ -1,0 +1,89 @@
+"""What a sweep tells while it runs, and what it comes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from harness.diagnosis import Finding
+from harness.pipeline import run_metrics
+from harness.records import Bound, TrialResult
+from harness.selection import Selected
+from harness.tables import SourceRow
+
+
+class Watcher(Protocol):
+    """Is told how the sweep goes; the command line draws a bar with it."""
+
+    def begin(self, total: int, done: int) -> None: ...
+
+    def trial(self, result: TrialResult, best: TrialResult | None) -> None: ...
+
+    def progress(self, alive: int, bound: Bound) -> None: ...
+
+    def say(self, message: str) -> None: ...
+
+
+class Silent:
+    """A watcher that shows nothing."""
+
+    def begin(self, total: int, done: int) -> None: ...
+
+    def trial(self, result: TrialResult, best: TrialResult | None) -> None: ...
+
+    def progress(self, alive: int, bound: Bound) -> None: ...
+
+    def say(self, message: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class SweepOutcome:
+    """A sweep as it stands: its study, its run, all results, and what was selected from them."""
+
+    study: str
+    run_id: str
+    results: tuple[TrialResult, ...]
+    selected: Selected
+    diagnosis: tuple[Finding, ...]
+    sources: tuple[SourceRow, ...]  # of the chosen trial
+    runs: dict[int, str]
+    ui_command: str | None
+    ui_url: str
+
+    @property
+    def tokens(self) -> dict[str, int]:
+        """Tokens embedded, and what embedding every point whole would have taken."""
+        done = [(r, found) for r in self.results if (found := r.evaluation or r.bound)]
+        return {
+            "embedded": sum(found.tokens_embedded for r, found in done if r.reused_from is None),
+            "full": sum(found.tokens_full for _, found in done),
+        }
+
+    @property
+    def trials(self) -> dict[str, int]:
+        """How many trials are complete, pruned and failed."""
+        return {
+            "complete": self.selected.complete,
+            "pruned": sum(r.pruned for r in self.results),
+            "failed": sum(r.error is not None for r in self.results),
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "study": self.study,
+            "run_id": self.run_id,
+            "trials": self.trials,
+            "leader": self._trial_json(self.selected.leader),
+            "chosen": self._trial_json(self.selected.chosen),
+            "tied": list(self.selected.tied),
+            "why": self.selected.why,
+            "tokens": self.tokens,
+            "diagnosis": [vars(finding) for finding in self.diagnosis],
+            "by_source": [vars(row) for row in self.sources],
+            "ui_url": self.ui_url,
+            "ui_command": self.ui_command,
+        }
+
+    def _trial_json(self, result: TrialResult) -> dict[str, Any]:
+        metrics = run_metrics(result.evaluation, "dev") if result.evaluation else {}
+        return {"trial": result.trial, "run_id": self.runs.get(result.trial), "params": result.params, "metrics": metrics}
