@@ -111,6 +111,11 @@ def pages(db: sqlite3.Connection) -> tuple[int, int]:
     return int(db.execute("PRAGMA page_count").fetchone()[0]), int(db.execute("PRAGMA freelist_count").fetchone()[0])
 
 
+def used_pages(db: sqlite3.Connection) -> int:
+    whole, free = pages(db)
+    return whole - free
+
+
 def give_back(db: sqlite3.Connection, free: int) -> None:
     """Shorten the file by so many free pages."""
     if free > 0:

@@ -16,7 +16,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from harness.embedders.vector_file import connect, give_back, marks, page_bytes, pages, rows_of, writing
+from harness.embedders.vector_file import connect, give_back, marks, page_bytes, pages, rows_of, used_pages, writing
 
 KEPT = 0.9  # of the limit, once it was passed: rows go a tenth at a time
 
@@ -158,11 +158,10 @@ class VectorStore:
         if self._limit is None or pages(db)[0] * page_bytes(db) <= self._limit:
             return
         with writing(db):
-            whole, free = pages(db)
-            used = (whole - free) * page_bytes(db)
-            if used > self._limit:
-                (rows,) = db.execute("SELECT count(*) FROM keys").fetchone()
-                _drop_where(db, "ORDER BY day, id LIMIT ?", (math.ceil(rows * (1 - KEPT * self._limit / used)),))
+            (rows,) = db.execute("SELECT count(*) FROM keys").fetchone()
+            # More than once where few pages get free: the keys that go are scattered over theirs.
+            while rows and (used := used_pages(db) * page_bytes(db)) > self._limit:
+                rows -= _drop_where(db, "ORDER BY day, id LIMIT ?", (math.ceil(rows * (1 - KEPT * self._limit / used)),))
         too_many = pages(db)[0] - self._limit // page_bytes(db)
         give_back(db, too_many)
 
