@@ -113,11 +113,12 @@ class LoadedExperiment:
         tracking_uri: str | None = None,
         fresh: bool = False,
         watcher: Watcher | None = None,
+        complete: bool = False,
     ) -> SweepOutcome:
-        """Run or resume the search on dev."""
+        """Run or resume the search on dev; `complete` measures whole what was pruned."""
         from harness.sweep import sweep
 
-        return sweep(self.experiment, trials, storage, tracking_uri, fresh, watcher)
+        return sweep(self.experiment, trials, storage, tracking_uri, fresh, watcher, complete)
 
     def lock(self, trial: int | None = None, because: str | None = None) -> Locked:
         """Freeze the chosen trial with its threshold."""
@@ -150,14 +151,16 @@ class LoadedExperiment:
         return report(self.experiment, out, tracking_uri)
 
     def trials(self) -> pd.DataFrame:
-        """One row a trial of the newest study, indexed by trial number: params, state, error, metrics under their run names."""
+        """One row a trial of the newest study, indexed by trial number: params, state (complete, pruned or failed), error, and
+        metrics under their run names; of a pruned trial these are upper bounds, named `bound/...`, and costs."""
         import pandas as pd
 
         rows = []
         for r in State(self.experiment).current().read_results():
-            row: dict[str, Any] = {"trial": r.trial, "state": "complete" if r.complete else "failed", "error": r.error}
+            row: dict[str, Any] = {"trial": r.trial, "state": r.state, "error": r.error}
             row |= {**r.params, "reused_from": r.reused_from}
-            rows.append(row | (run_metrics(r.evaluation, "dev") if r.evaluation else {}))
+            found = r.evaluation or r.bound
+            rows.append(row | (run_metrics(found, "bound" if r.pruned else "dev") if found else {}))
         return pd.DataFrame(rows).set_index("trial") if rows else pd.DataFrame()
 
     def questions(self, trial: int) -> pd.DataFrame:

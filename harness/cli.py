@@ -243,14 +243,17 @@ def inspect(
 @TRACKING
 @click.option("--storage", metavar="U", help="Optuna's database [default: .harness/studies.db]")
 @click.option("--fresh", is_flag=True, help="Begin a new study; touches no claim on the holdout.")
+@click.option("--complete", is_flag=True, help="Measure whole what was pruned: only what is missing is embedded.")
 @verb
-def sweep(experiment: Path, trials: int | None, tracking_uri: str | None, storage: str | None, fresh: bool) -> Any:
+def sweep(
+    experiment: Path, trials: int | None, tracking_uri: str | None, storage: str | None, fresh: bool, complete: bool
+) -> Any:
     """Run or resume the search on dev."""
     from harness import api, terminal
 
     loaded = api.load(experiment)
     with terminal.watcher() as watcher:
-        outcome = loaded.sweep(trials, storage, tracking_uri, fresh, watcher)
+        outcome = loaded.sweep(trials, storage, tracking_uri, fresh, watcher, complete)
     return outcome.as_json(), lambda: terminal.show_sweep(outcome, loaded.experiment), 0
 
 

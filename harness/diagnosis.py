@@ -38,6 +38,21 @@ class _Sweep:
         return [t for t in distinct(self.results) if not t.point.baseline]
 
     @cached_property
+    def pruned(self) -> list[TrialResult]:
+        """Trials of which only upper bounds are known: none of them beats the leader."""
+        return [t for t in self.results if t.pruned]
+
+    @cached_property
+    def sizes(self) -> set[int]:
+        """Chunk sizes that were tried, pruned ones too."""
+        return {t.point.chunk_size for t in (*self.settings, *self.pruned) if not t.point.baseline}
+
+    @cached_property
+    def most_pruned(self) -> int:
+        """Hits at 1 that some pruned trial may have at most."""
+        return max((t.bound.hits(1) or 0 for t in self.pruned if t.bound), default=0)
+
+    @cached_property
     def questions(self) -> list[QuestionScore]:
         return [q for q in self.leader.evaluation.questions if q.answerable] if self.leader.evaluation else []
 
@@ -47,7 +62,7 @@ class _Sweep:
 
 
 def _too_easy(sweep: _Sweep) -> Finding | None:
-    if min(sweep.rates) < NEAR_ALL or len(sweep.rates) == 1:
+    if min(sweep.rates) < NEAR_ALL or len(sweep.rates) == 1 or sweep.pruned:
         return None
     what = f"every one of {len(sweep.rates)} settings has at least {NEAR_ALL:.0%} of its answers first"
     return Finding("too easy", what, "add boundary cases, look-alike sections and other wordings")
@@ -63,7 +78,7 @@ def _poor(sweep: _Sweep) -> Finding | None:
 def _ties(sweep: _Sweep) -> Finding | None:
     if len(sweep.selected.tied) == 1:
         return None
-    what = f"{len(sweep.selected.tied)} of {len(sweep.settings)} settings tie on the whole key"
+    what = f"{len(sweep.selected.tied)} of {len(sweep.settings) + len(sweep.pruned)} settings tie on the whole key"
     return Finding("tie", what, "take the one that is easiest to run, or label more questions")
 
 
@@ -73,13 +88,14 @@ def _near_ties(sweep: _Sweep) -> Finding | None:
     if not near:
         return None
     number = len(near) + len(sweep.selected.tied)
-    what = f"{number} settings have the leader's hits at 1 and at 3: only the rest of the key sets them apart"
+    least = "at least " if sweep.most_pruned >= best[0] else ""
+    what = f"{least}{number} settings have the leader's hits at 1 and at 3: only the rest of the key sets them apart"
     return Finding("near tie", what, "take the cheapest to run, or label more questions")
 
 
 def _one_question(sweep: _Sweep) -> Finding | None:
     others = [t.hits(1) for t in sweep.settings if t.trial not in sweep.selected.tied]
-    if not others or sweep.leader.hits(1) - max(others) != 1:
+    if not others or sweep.leader.hits(1) - max(others) != 1 or sweep.most_pruned >= sweep.leader.hits(1):
         return None
     return Finding("one question", "the leader is one question ahead of the next", "label more questions before you rely on it")
 
@@ -108,7 +124,7 @@ def _uncut(sweep: _Sweep) -> Finding | None:
 
 
 def _edge(sweep: _Sweep) -> Finding | None:
-    sizes = {t.point.chunk_size for t in sweep.settings}
+    sizes = sweep.sizes
     size = sweep.leader.point.chunk_size
     if len(sizes) < 3 or not (size >= NEAR_EDGE * max(sizes) or size * NEAR_EDGE <= min(sizes)):
         return None
@@ -118,10 +134,11 @@ def _edge(sweep: _Sweep) -> Finding | None:
 
 
 def _alike(sweep: _Sweep) -> Finding | None:
-    cuts = {t.evaluation.chunking_sha256 for t in sweep.settings if t.evaluation}
-    if 2 * len(cuts) > len(sweep.settings):
+    settings = [*sweep.settings, *sweep.pruned]
+    cuts = {t.chunking_sha256 for t in settings}
+    if 2 * len(cuts) > len(settings):
         return None
-    what = f"{len(sweep.settings)} settings cut the documents in only {len(cuts)} different ways"
+    what = f"{len(settings)} settings cut the documents in only {len(cuts)} different ways"
     return Finding("alike", what, "the documents are short for these sizes; try smaller ones")
 
 

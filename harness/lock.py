@@ -18,7 +18,8 @@ from harness.pipeline import run_metrics
 from harness.records import EmbedderIdentity, Lock, Threshold, TrialResult, labels_sha256, provenance, questions_sha256
 from harness.splits import SplitRule
 from harness.state import State, StudyFiles, write_atomically
-from harness.tracking import source_tags
+from harness.sweep import sweep
+from harness.tracking import HIDDEN, source_tags
 from harness.version import code_version
 
 
@@ -70,7 +71,6 @@ def lock(experiment: Experiment, trial: int | None = None, because: str | None =
     state = State(experiment)
     files = state.current()
     facts = files.read()
-    results = files.read_results()
     labelled = read_sound(experiment)
     if nothing_held_out(experiment, labelled):
         what = "holdout = 0 leaves every question in dev, so nothing could ever verify a lock"
@@ -78,6 +78,7 @@ def lock(experiment: Experiment, trial: int | None = None, because: str | None =
             Fault("[data] split", what, "hold some out (holdout = 0.3), or read the sweep and the report without a lock")
         )
     _refuse_changes(experiment, labelled, facts)
+    results = _completed(experiment, trial, files, facts)
     selected = selection.select(results, experiment.selection)
     chosen = _named(results, trial, because, selected.chosen)
     made = _freeze(experiment, labelled, files, facts, chosen, because if trial is not None else None, selected)
@@ -102,6 +103,17 @@ def _refuse_changes(experiment: Experiment, labelled: Labelled, facts: dict[str,
     if differs:
         what = f"{' and '.join(differs)} changed since the sweep, so its results are of something else"
         raise Refused(Fault(str(experiment.path), what, "restore what changed, or run `harness sweep --fresh`"))
+
+
+def _completed(experiment: Experiment, trial: int | None, files: StudyFiles, facts: dict[str, Any]) -> list[TrialResult]:
+    """All results, a trial that is named by hand measured whole where it was pruned."""
+    results = files.read_results()
+    if not any(r.trial == trial and r.pruned for r in results):
+        return results
+    recorded = str(facts.get("tracking_uri", ""))
+    where = None if HIDDEN in recorded else recorded or None  # with its password left out it is of no use
+    sweep(experiment, len(results), tracking_uri=where, complete={trial} if trial is not None else False)
+    return files.read_results()
 
 
 def _named(results: list[TrialResult], trial: int | None, because: str | None, chosen: TrialResult) -> TrialResult:

@@ -62,11 +62,7 @@ class SweepOutcome:
     @property
     def trials(self) -> dict[str, int]:
         """How many trials are complete, pruned and failed."""
-        return {
-            "complete": self.selected.complete,
-            "pruned": sum(r.pruned for r in self.results),
-            "failed": sum(r.error is not None for r in self.results),
-        }
+        return {state: sum(r.state == state for r in self.results) for state in ("complete", "pruned", "failed")}
 
     def as_json(self) -> dict[str, Any]:
         return {

@@ -458,6 +458,10 @@ class TrialResult:
         return self.bound is not None
 
     @property
+    def state(self) -> Literal["complete", "pruned", "failed"]:
+        return "complete" if self.complete else "pruned" if self.pruned else "failed"
+
+    @property
     def chunking_sha256(self) -> str | None:
         """Of which chunks; None for a trial that failed."""
         found = self.evaluation or self.bound

@@ -79,7 +79,11 @@ class Facts:
 
     @property
     def failed(self) -> list[TrialResult]:
-        return [r for r in self.results if not r.complete]
+        return [r for r in self.results if r.error]
+
+    @property
+    def pruned(self) -> list[TrialResult]:
+        return [r for r in self.results if r.pruned]
 
     @cached_property
     def changed(self) -> tuple[str, ...]:

@@ -180,6 +180,12 @@ def select(results: Sequence[TrialResult], rule: Selection) -> Selected:
         regions = complete[0].hit_name != "hit"
         fix = REGION_KEY if regions else "put another metric first"
         raise HarnessError(Fault("[selection] key", what, fix))
+    if reopened := open_again(results, rule):
+        numbers = ", ".join(str(t.trial) for t in reopened[:10])
+        what = (
+            f"{len(reopened)} pruned trials ({numbers}) could be chosen by this rule, which is not the one they were pruned under"
+        )
+        raise HarnessError(Fault("[selection]", what, "run `harness sweep`: it measures them"))
     allowed = [t for t in open_to_choice if _affordable(t, rule)]
     if not allowed:
         what = f"no trial has context_at_3 <= {rule.max_context_at_3:g}"

@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -16,7 +17,6 @@ from harness import pruning, selection
 from harness.diagnosis import diagnose
 from harness.embedders import Embedder
 from harness.errors import Fault, HarnessError, Refused, TrackingDown
-from harness.sampled import sweep_seconds
 from harness.experiment import Experiment
 from harness.formats import Labelled
 from harness.label_advice import advise, opened_in_dev, read_sound
@@ -26,6 +26,7 @@ from harness.pipeline import evaluate, read_tokens, size_metrics
 from harness.pruning import Contender
 from harness.records import Bound, Chunking, EmbedderIdentity, Evaluation, Point, TrialResult, questions_sha256
 from harness.rivals import Rivals
+from harness.sampled import sweep_seconds
 from harness.state import State
 from harness.study import open_study
 from harness.suggest import Suggestions, require_storage
@@ -165,7 +166,7 @@ class _Sweep:
             self.watcher.say(f"warning: {warning}")
         self._open_run()
         self._reconcile()
-        self.watcher.begin(self.suggestions.total, len(self.results))
+        self.watcher.begin(self.suggestions.total, len(self.results) - len(self._to_measure_again()))
         status = "KILLED"
         self.prunes = self._pruning()
         try:
@@ -223,23 +224,24 @@ class _Sweep:
 
     def _measure_again(self) -> None:
         """Measure pruned trials whole that are asked for, or that the rule, as it is now, could choose."""
-        rule, results = self.experiment.selection, list(self.results.values())
-        asked = [] if isinstance(self.complete, bool) else self.complete
-        for result in results:
-            if result.pruned and (self.complete is True or result.trial in asked):
-                self._replace(result, prunes=False)
-        while reopened := selection.open_again(list(self.results.values()), rule):
-            self.watcher.say(f"{len(reopened)} pruned trials could be chosen by the rule as it is now: measured again")
-            for result in reopened:
-                self._replace(result, prunes=self.prunes)
+        while again := self._to_measure_again():
+            if not self.complete:
+                self.watcher.say(f"{len(again)} pruned trials could be chosen by the rule as it is now: measured again")
+            for result in again:
+                self._replace(result)
 
-    def _replace(self, result: TrialResult, prunes: bool) -> None:
-        """Measure a pruned trial again; its number stays, its run gives way to another."""
-        again, self.prunes = self.prunes, prunes
+    def _to_measure_again(self) -> list[TrialResult]:
+        results = list(self.results.values())
+        if self.complete is True:
+            return [r for r in results if r.pruned]
+        asked = [r for r in results if r.pruned and self.complete and r.trial in self.complete]
+        return asked or selection.open_again(results, self.experiment.selection)
+
+    def _replace(self, result: TrialResult) -> None:
+        """Measure a pruned trial again; its number and what it has cost stay, its run gives way to another."""
         found = self._measure(result.trial, result.point)
-        self.prunes = again
         self._drop_run(result.trial)
-        self._record(found)
+        self._record(_with_cost(found, result.bound.tokens_embedded if result.bound else 0))
 
     def _drop_run(self, trial: int) -> None:
         run_id = self.runs.pop(trial, None)
@@ -418,6 +420,18 @@ def _as_of(earlier: TrialResult, chunking: Chunking) -> Evaluation | Bound:
     if isinstance(found, Evaluation):
         metrics["tokens_embedded"] = 0.0
     return replace(found, tokens_embedded=0, seconds={}, metrics=metrics)
+
+
+def _with_cost(result: TrialResult, tokens: int) -> TrialResult:
+    """A result whose tokens embedded include those of an earlier try."""
+
+    def more(found: Evaluation | Bound) -> dict[str, Any]:
+        spent = found.tokens_embedded + tokens
+        return {"tokens_embedded": spent, "metrics": {**found.metrics, "tokens_embedded": float(spent)}}
+
+    if result.evaluation:
+        return replace(result, evaluation=replace(result.evaluation, **more(result.evaluation)))
+    return replace(result, bound=replace(result.bound, **more(result.bound))) if result.bound else result
 
 
 def _described(error: Exception) -> str:

@@ -39,6 +39,7 @@ UI_ADDRESS = "http://127.0.0.1:5000"
 DIGEST_LIMIT = 36  # characters that MLflow keeps of a dataset's digest
 KIND = "harness.kind"
 CLAIM = "holdout claim"
+HIDDEN = ":***@"  # stands for a password in an address
 HASHES_PER_TAG = 300  # an experiment's tag holds 5,000 characters
 
 
@@ -439,7 +440,7 @@ def without_password(uri: str) -> str:
     """An address fit to be shown and recorded."""
     head, at, tail = uri.rpartition("@")
     scheme, separator, credentials = head.partition("://")
-    return f"{scheme}{separator}{credentials.partition(':')[0]}:***@{tail}" if at and ":" in credentials else uri
+    return f"{scheme}{separator}{credentials.partition(':')[0]}{HIDDEN}{tail}" if at and ":" in credentials else uri
 
 
 def _claim_tags(claim: Claim) -> dict[str, str]:
