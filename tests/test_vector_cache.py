@@ -293,6 +293,16 @@ def filled(tmp_path_factory) -> bytes:
     return path.read_bytes()
 
 
+@pytest.mark.parametrize("at", range(0, 900, 60))
+def test_damage_to_what_the_file_says_of_its_tables_is_told(tmp_path, filled, at):
+    """SQLite puts the damaged text into its message, where it may be no text at all."""
+    (tmp_path / "v.db").write_bytes(filled[: 8192 - at - 60] + b"\x80" * 60 + filled[8192 - at :])
+    kept, said = VectorStore(tmp_path / "v.db"), []
+    assert by(Digests(), kept, said).embed(TEXTS, "query").tobytes() == Digests().embed(TEXTS, "query").tobytes()
+    kept.close()
+    assert said == [] or "harness cache --clear" in said[0]
+
+
 @law
 @given(st.data())
 def test_whatever_bytes_of_the_file_are_changed_or_missing_no_wrong_vector_is_returned(tmp_path_factory, filled, data):

@@ -30,6 +30,7 @@ BLOCK = 128  # texts that are embedded and then written: as much is lost when a 
 ELSEWHERE = f"name another folder in {FOLDER_VARIABLE}, or set {LIMIT_VARIABLE}=0"
 FULL = f"free space there, or {ELSEWHERE}"
 DAMAGED = "`harness cache --clear` deletes it, and a new one is begun"
+OF_THE_DISK = (sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 T = TypeVar("T")
 Say = Callable[[str], None]
 _warn: Say = logging.getLogger(__name__).warning
@@ -198,7 +199,7 @@ def remedy(error: Exception) -> str:
         return FULL
     if is_busy(error):
         return "wait for the process that writes to it, or end it"
-    damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
+    damaged = isinstance(error, sqlite3.Error) and code not in OF_THE_DISK
     return DAMAGED if damaged else f"mend the folder's disk or rights, or {ELSEWHERE}"
 
 

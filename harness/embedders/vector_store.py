@@ -106,11 +106,11 @@ class VectorStore:
 
     def models(self) -> list[Kept]:
         """What is kept of each model, the last used first."""
-        query = """SELECT fingerprint, name, dimensions, count(*), max(day) FROM keys JOIN models ON models.id = model
-                   GROUP BY model ORDER BY max(day) DESC, name, fingerprint"""
+        query = """SELECT fingerprint, name, dimensions, count(*), CAST(max(day) AS INTEGER)
+                   FROM keys JOIN models ON models.id = model GROUP BY model ORDER BY max(day) DESC, name, fingerprint"""
         with self._connected() as db:
             rows = db.execute(query).fetchall()
-        return [Kept(Model(*whose), vectors, date.fromordinal(day)) for *whose, vectors, day in rows]
+            return [Kept(Model(*whose), vectors, date.fromordinal(day)) for *whose, vectors, day in rows]
 
     def clear(self, fingerprints: Sequence[str] | None = None) -> int:
         """Drop the vectors of models, or all; returns how many they were and gives their space back."""
@@ -135,10 +135,13 @@ class VectorStore:
             _PARENTS.append(self._open)
             self._begin()
         with self._lock:
-            if self._open is None:
-                self._open = connect(self.path)
-                self._bound(self._open)
-            yield self._open
+            try:
+                if self._open is None:
+                    self._open = connect(self.path)
+                    self._bound(self._open)
+                yield self._open
+            except (ValueError, OverflowError) as error:  # a name or a message with bytes of no text, a day of no calendar
+                raise sqlite3.DatabaseError(f"the file is damaged ({type(error).__name__})") from error
 
     def _rows(self, db: sqlite3.Connection, keys: Iterable[bytes]) -> _Found:
         found, today = _Found({}, [], []), _today()
