@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from harness.audit import Audit
-    from harness.estimate import Estimate
+    from harness.estimated import Estimate
     from harness.holdout import Opened
     from harness.label_advice import Lengths
     from harness.lock import Locked

@@ -91,14 +91,18 @@ def split(experiment: Path, holdout: float | None, seed: int | None, out: Path |
 @EXPERIMENT
 @click.option("--trials", type=click.IntRange(1), metavar="N", help="Budget to price [default: the file's]")
 @click.option("--price-per-million", type=click.FloatRange(0), metavar="P", help="Price of a million tokens.")
+@click.option("--picture", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Draw the space as a PNG.")
 @verb
-def estimate(experiment: Path, trials: int | None, price_per_million: float | None) -> Any:
-    """Before spending: ceiling, index ratio and cost of the search space."""
+def estimate(experiment: Path, trials: int | None, price_per_million: float | None, picture: Path | None) -> Any:
+    """Before spending: ceiling, index ratio, truncated share and cost of the search space, least overlap of each size."""
     from harness import api, terminal
-    from harness.estimate import as_json
 
     found = api.load(experiment).estimate(trials, price_per_million)
-    return as_json(found), lambda: terminal.show_estimate(found), 0
+    if picture:
+        from harness.space_picture import write_picture
+
+        write_picture(found, picture)
+    return {**found.as_json(), "picture": picture}, lambda: terminal.show_estimate(found, picture), 0
 
 
 class Name(click.ParamType[str]):

@@ -3,51 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from harness.embedders import Embedder
+from harness.embedders.cache import uncached
+from harness.estimated import Estimate, PointEstimate
 from harness.experiment import Experiment
 from harness.formats import Labelled
 from harness.label_advice import read_sound
-from harness.pipeline import read_tokens
-from harness.records import Chunking, Point, Question
+from harness.measurement import read_tokens
+from harness.records import IntArray, Point
+from harness.sampled import part_of, speed_of
+from harness.speed import Speed
+from harness.tokenizers import Ruler
+from harness.unembedded import DENSE_BYTES, Look, look
 
-MOST_POINTS = 120
-SAMPLE_TOKENS = 4000
-DENSE_BYTES = 4
-
-
-@dataclass(frozen=True)
-class PointEstimate:
-    """One setting, measured without embedding it. `ceiling` is an upper bound of every hit rate."""
-
-    point: Point
-    feasible: bool
-    ceiling: float | None = None  # None, like the rest, for an infeasible point
-    index_ratio: float | None = None
-    chunks: int | None = None
-    truncated_share: float | None = None
-    tokens: int | None = None
-    seconds: float | None = None
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """The space's points (all, or a lattice of them) and the cost of the sweep; tokens as the model would read them."""
-
-    points: tuple[PointEstimate, ...]
-    of: int | None  # points of the space; None: continuous
-    tokens_per_pass: int  # the corpus once, without overlap
-    tokens_per_second: float
-    trials: int
-    tokens: int
-    seconds: float
-    bytes: int  # vectors of the largest index
-    price: float | None
+MOST_POINTS, FEWEST_POINTS = 120, 12
+MOST_CHARACTERS = 300_000_000  # that are cut and counted, of all points together: about a minute
 
 
 def estimate(experiment: Experiment, trials: int | None = None, price_per_million: float | None = None) -> Estimate:
@@ -55,89 +30,148 @@ def estimate(experiment: Experiment, trials: int | None = None, price_per_millio
     labelled = read_sound(experiment)
     embedder = experiment.load_embedder()
     ruler = experiment.ruler(labelled, embedder)
-    texts = [d.text for d in labelled.corpus.documents]
-    per_pass = int(embedder.token_counts(texts).sum())
-    speed = _tokens_per_second(embedder, texts)
-    per_unit = per_pass / ruler.source_units
-    points, bytes_ = [], 0
-    chosen, of = _points(experiment)
-    for point in chosen:
-        if not point.feasible:
-            points.append(PointEstimate(point, feasible=False))
-            continue
-        chunking = experiment.chunk(labelled.corpus, point, ruler)
-        points.append(_measure(point, chunking, labelled, embedder, per_unit, speed, experiment.search.truncation == "refuse"))
-        bytes_ = max(bytes_, _index_bytes(embedder, chunking))
+    speed = speed_of(experiment, part_of(labelled.corpus), embedder)
+    chosen, of = _points(experiment, sum(len(d.text) for d in labelled.corpus.documents))
+    looks = _looks(experiment, labelled, embedder, ruler, chosen)
+    points = _estimates(chosen, looks, speed, experiment.search.truncation == "refuse")
+    read = {p.point: looks[p.point] if p.feasible else looks[p.point].unread() for p in points if p.point in looks}
     budget = trials or experiment.search.trials
-    number = (min(budget, of) if of is not None else budget) + len(experiment.baselines)
-    mean = float(np.mean([p.tokens for p in points if p.feasible and p.tokens is not None] or [0]))
-    tokens = round(mean * number)
-    price = None if price_per_million is None else tokens / 1e6 * price_per_million
-    return Estimate(tuple(points), of, per_pass, speed, number, tokens, round(tokens / speed, 1), bytes_, price)
-
-
-def _points(experiment: Experiment) -> tuple[list[Point], int | None]:
-    first = [*experiment.baselines, *experiment.points]
-    if experiment.search.sampler == "points":
-        return first, len(experiment.points)
-    space = experiment.space
-    count = space.count()
-    if count is not None and count <= MOST_POINTS:
-        return list(dict.fromkeys((*space.points(), *first))), count
-    per_axis = max(2, int((MOST_POINTS / len(space.splitters)) ** 0.5))
-    return list(dict.fromkeys((*space.sample(per_axis), *first))), count
-
-
-def ceiling_of(chunking: Chunking, questions: Sequence[Question]) -> float:
-    """Share of the questions of which some alternative's places each lie whole in some chunk."""
-    reachable = [
-        any(all(len(chunking.answering(place, q.evidence)) for place in alternative) for alternative in q.evidence.alternatives)
-        for q in questions
-        if q.evidence
-    ]
-    return sum(reachable) / len(reachable)
-
-
-def _measure(
-    point: Point, chunking: Chunking, labelled: Labelled, embedder: Embedder, per_unit: float, speed: float, refuse: bool
-) -> PointEstimate:
-    if embedder.max_tokens is None:
-        tokens, truncated = round(float(chunking.stored.sum()) * per_unit), 0.0
+    planned = _planned(experiment, budget, of)
+    known = planned is not None and set(planned) <= set(chosen)
+    kept = uncached(embedder) is not embedder and not embedder.learns
+    if planned is not None and known:
+        cost = _together([read[p] for p in planned if p in read], speed, kept)
     else:
-        read, beyond = read_tokens(chunking.texts(), embedder)
-        tokens, truncated = int(read.sum()), np.count_nonzero(beyond) / len(chunking)
-    return PointEstimate(
-        point,
-        not (truncated and refuse),
-        ceiling_of(chunking, labelled.dev),
-        chunking.index_ratio,
-        len(chunking),
-        truncated,
-        tokens,
-        round(tokens / speed, 2),
+        cost = _mean([_together([read[p]], speed, kept) if p in read else _Cost() for p in chosen if not p.baseline]).times(
+            budget
+        )
+        cost = cost + _together([read[p] for p in experiment.baselines if p in read], speed, kept)
+    asked = [q.text for q in labelled.dev]
+    asking = speed.seconds(read_tokens(asked, embedder)[0][~embedder.held(asked, "query")])
+    dimensions = int(embedder.identity.parts.get("dimensions", 0))
+    return Estimate(
+        points=tuple(points),
+        of=of,
+        unit=ruler.unit,
+        tokens_per_pass=int(embedder.token_counts([d.text for d in labelled.corpus.documents]).sum()),
+        tokens_per_second=_tokens_per_second(looks.values(), speed),
+        trials=len(planned) if planned is not None else budget + len(experiment.baselines),
+        exact=known,
+        tokens=round(cost.tokens),
+        tokens_held=round(cost.held),
+        seconds=round(cost.seconds + asking, 1),
+        bytes=max((p.bytes or 0 for p in points), default=0),
+        cache_bytes=round(cost.vectors * dimensions * DENSE_BYTES) if kept else None,
+        price=None if price_per_million is None else round(cost.tokens - cost.held) / 1e6 * price_per_million,
     )
 
 
-def _index_bytes(embedder: Embedder, chunking: Chunking) -> int:
-    dimensions = embedder.identity.parts.get("dimensions")
-    if dimensions:
-        return len(chunking) * int(dimensions) * DENSE_BYTES
-    # Sparse: at most one 12-byte entry a word and word pair.
-    return int(chunking.size.sum()) * 2 * 12
+@dataclass(frozen=True)
+class _Cost:
+    """What measuring some points whole takes."""
+
+    tokens: float = 0.0
+    held: float = 0.0  # of the tokens, in texts whose vectors are at hand
+    seconds: float = 0.0
+    vectors: float = 0.0
+
+    def times(self, number: float) -> _Cost:
+        return _Cost(*(value * number for value in vars(self).values()))
+
+    def __add__(self, other: _Cost) -> _Cost:
+        return _Cost(*(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
 
 
-def _tokens_per_second(embedder: Embedder, texts: Sequence[str]) -> float:
-    """Measured on a sample of the corpus, cut into pieces of about the model's length, after a warm-up."""
-    pieces = [text[at : at + 800] for text in texts for at in range(0, len(text), 800)]
-    counts = embedder.token_counts(pieces)
-    enough = int(np.searchsorted(np.cumsum(counts), SAMPLE_TOKENS)) + 1
-    fitted = embedder.fit(pieces)
-    fitted.embed(pieces[:2], "document")
-    started = time.perf_counter()
-    fitted.embed(pieces[:enough], "document")
-    return float(counts[:enough].sum()) / max(time.perf_counter() - started, 1e-6)
+def _together(looks: Sequence[Look], speed: Speed, kept: bool) -> _Cost:
+    """Of a sweep over these chunkings: equal ones are measured once, and a text of several is embedded once where it is kept."""
+    distinct = list({found.sha256: found for found in looks}.values())
+    if not distinct:
+        return _Cost()
+    read = np.concatenate([found.read for found in distinct])
+    held = np.concatenate([found.held for found in distinct])
+    if kept:
+        _, first = np.unique(np.concatenate([found.keys for found in distinct]), return_index=True)
+        read, held = read[first], held[first]
+    seconds = sum(found.seconds for found in distinct) + speed.seconds(read[~held])
+    return _Cost(float(read.sum()), float(read[held].sum()), seconds, float(len(read)))
 
 
-def as_json(found: Estimate) -> dict[str, Any]:
-    points = [{**p.point.as_params(), **{k: v for k, v in vars(p).items() if k != "point"}} for p in found.points]
-    return {**vars(found), "points": points}
+def _mean(costs: Sequence[_Cost]) -> _Cost:
+    return sum(costs, _Cost()).times(1 / len(costs)) if costs else _Cost()
+
+
+def _tokens_per_second(looks: Iterable[Look], speed: Speed) -> float:
+    every: list[IntArray] = [found.read for found in looks]
+    read = np.concatenate(every) if every else np.zeros(0, dtype=np.int64)
+    return round(float(read.sum()) / max(speed.seconds(read), 1e-9), 1)
+
+
+def _points(experiment: Experiment, characters: int) -> tuple[list[Point], int | None]:
+    """The points to look at, and how many the space has: all of them, or a lattice as dense as the corpus allows."""
+    first = [*experiment.baselines, *experiment.points]
+    if experiment.search.sampler == "points":
+        return first, len(experiment.points)
+    most = min(max(MOST_CHARACTERS // max(characters, 1), FEWEST_POINTS), MOST_POINTS)
+    space = experiment.space
+    count = space.count()
+    if count is not None and count <= most:
+        return list(dict.fromkeys((*space.points(), *first))), count
+    per_axis = max(2, int((most / (len(space.splitters) * len(space.prepend))) ** 0.5))
+    return list(dict.fromkeys((*space.sample(per_axis), *first))), count
+
+
+def _planned(experiment: Experiment, budget: int, of: int | None) -> list[Point] | None:
+    """The points that a sweep measures, baselines first; None where a sampler draws them from a larger space."""
+    if experiment.search.sampler == "points":
+        return [*experiment.baselines, *experiment.points[:budget]]
+    if of is None or of > budget:
+        return None
+    together = list(dict.fromkeys((*experiment.points, *experiment.space.points())))
+    if experiment.search.sampler != "grid" and len(together) > budget:
+        return None
+    return [*experiment.baselines, *together[:budget]]
+
+
+def _looks(
+    experiment: Experiment, labelled: Labelled, embedder: Embedder, ruler: Ruler, points: Sequence[Point]
+) -> dict[Point, Look]:
+    """Of each point whose overlap is below its size; equal chunkings are looked at once."""
+    found: dict[Point, Look] = {}
+    known: dict[str, Look] = {}
+    for point in points:
+        if not point.feasible:
+            continue
+        began = time.perf_counter()
+        chunking = experiment.chunk(labelled.corpus, point, ruler)
+        cutting = time.perf_counter() - began
+        if chunking.sha256 not in known:
+            known[chunking.sha256] = look(chunking, labelled.dev, embedder, experiment.similarity)
+        same = known[chunking.sha256]
+        found[point] = replace(same, seconds=same.seconds + cutting)
+    return found
+
+
+def _estimates(points: Sequence[Point], looks: dict[Point, Look], speed: Speed, refuse: bool) -> list[PointEstimate]:
+    first: dict[str, Point] = {}
+    return [
+        _estimated(point, looks[point], speed, refuse, first.setdefault(looks[point].sha256, point))
+        if point in looks
+        else PointEstimate(point, feasible=False)
+        for point in points
+    ]
+
+
+def _estimated(point: Point, found: Look, speed: Speed, refuse: bool, first: Point) -> PointEstimate:
+    return PointEstimate(
+        point=point,
+        feasible=not (found.truncated_share and refuse),
+        ceiling=found.ceiling,
+        index_ratio=found.index_ratio,
+        chunks=found.chunks,
+        truncated_share=found.truncated_share,
+        tokens=found.tokens,
+        tokens_held=found.tokens_held,
+        seconds=round(found.seconds + speed.seconds(found.read[~found.held]), 2),
+        bytes=found.bytes,
+        same_as=str(first) if first != point else None,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -17,7 +18,7 @@ from harness.api import Checked
 from harness.audit import Audit
 from harness.embedders.cache_contents import Contents
 from harness.errors import Fault, counted
-from harness.estimate import Estimate
+from harness.estimated import Estimate, LeastOverlap, PointEstimate
 from harness.experiment import Experiment
 from harness.holdout import Opened
 from harness.label_advice import Lengths
@@ -31,8 +32,9 @@ from harness.spread import QUANTILES
 from harness.whole import Whole
 
 TOP = 10
+MOST_SETTINGS = 40  # of an estimate, that are shown one by one
 WIDE = 120
-LEFT = ("setting", "document", "sections", "text", "source", "model")
+LEFT = ("setting", "splitter", "document", "sections", "text", "source", "model")
 LIMITS = (
     "What these numbers do not say: whether an answer is right. They say whether a chunk holds the labelled evidence whole. "
     "Negations, answers drawn from several places, tables and what a model makes of a passage are outside them."
@@ -130,35 +132,85 @@ def show_split(written: Written) -> None:
     out().print(Text(f'in the experiment file: [data] split = "{written.reference}"'))
 
 
-def show_estimate(found: Estimate) -> None:
-    table = _table("setting", "ceiling", "index ratio", "chunks", "truncated", "tokens", "seconds")
-    feasible = [p for p in found.points if p.feasible]
-    shown = sorted(feasible, key=lambda p: (-(p.ceiling or 0), p.index_ratio or 0))[:TOP]
+def show_estimate(found: Estimate, picture: Path | None = None) -> None:
+    looked_at = [p for p in found.points if p.index_ratio is not None]
+    whole = len(looked_at) <= MOST_SETTINGS
+    distinct = sorted(
+        (p for p in looked_at if p.same_as is None), key=lambda p: (not p.feasible, -(p.ceiling or 0), p.index_ratio or 0)
+    )
+    shown = looked_at if whole else distinct[:TOP]
+    table = _table("setting", "ceiling", "index ratio", "chunks", "truncated", "tokens", "seconds", "MB")
     for p in shown:
-        values = (
-            f"{p.ceiling:.1%}",
-            f"{p.index_ratio:.3f}",
-            str(p.chunks),
-            f"{p.truncated_share:.1%}",
-            f"{p.tokens:,}",
-            f"{p.seconds:.1f}",
-        )
-        table.add_row(str(p.point), *values)
+        table.add_row(f"{p.point}{'' if p.feasible else ' (infeasible)'}", *_estimate_cells(p))
     out().print(table)
-    whole = (
-        "all"
-        if found.of is not None and found.of <= len(found.points)
-        else f"a lattice of {len(found.points)} of {found.of or 'endless'}"
+    _show_points_looked_at(found, len(shown), whole)
+    _show_least_overlap(found.least_overlap)
+    _show_cost(found)
+    written = f"picture of the space: {picture}" if picture else "a picture of the space: add --picture FILE.png"
+    out().print(Text(written), soft_wrap=True)
+
+
+def _estimate_cells(p: PointEstimate) -> tuple[str, ...]:
+    return (
+        percent(p.ceiling),
+        f"{p.index_ratio:.3f}",
+        f"{p.chunks:,}",
+        percent(p.truncated_share),
+        f"{p.tokens:,}",
+        f"{p.seconds:.1f}",
+        f"{(p.bytes or 0) / 1e6:.1f}",
     )
-    infeasible = len(found.points) - len(feasible)
-    out().print(f"the {len(shown)} settings of highest ceiling, from {whole} points; {infeasible} infeasible")
-    out().print(
-        "the ceiling is an upper bound of every hit rate: the share of dev questions whose evidence some chunk holds whole"
-    )
+
+
+def _show_points_looked_at(found: Estimate, shown: int, whole: bool) -> None:
+    which = "every setting" if whole else f"the {shown} settings of highest ceiling that differ"
+    every = found.of is not None and found.of <= len(found.points)
+    points = "all points" if every else f"a lattice of {len(found.points)} of {found.of or 'endless'} points"
+    infeasible = sum(not p.feasible for p in found.points)
+    out().print(f"{which}, from {points}; {infeasible} infeasible; sizes in {found.unit}; seconds and MB (index) of one trial")
+    if all(p.ceiling is None for p in found.points):
+        out().print("the ceiling is undefined: no answerable dev question's evidence is a span, which a cut could break")
+    else:
+        out().print(
+            "the ceiling is an upper bound of every hit rate: the share of dev questions whose evidence some chunk holds whole"
+        )
+
+
+def _show_least_overlap(least: Sequence[LeastOverlap]) -> None:
+    """The least overlap of each size at which there was a choice of several."""
+    telling = [row for row in least if row.tried > 1]
+    if not telling:
+        return
+    table = _table("splitter", "size", "least overlap", "reaches", "index ratio", "without", "its index ratio")
+    for row in telling[:MOST_SETTINGS]:
+        name = f"{row.splitter} +{'+'.join(row.prepend)}" if row.prepend else row.splitter
+        reaches = f"{row.ceiling:.1%}{'' if row.full else ' (highest)'}"
+        without = f"{row.index_ratio_without:.3f}" if row.index_ratio_without is not None else "not tried"
+        table.add_row(
+            name,
+            str(row.chunk_size),
+            f"{row.overlap_ratio:.0%}",
+            reaches,
+            f"{row.index_ratio:.3f}",
+            percent(row.ceiling_without) if row.ceiling_without is not None else "not tried",
+            without,
+        )
+    out().print()
+    out().print(table)
+    more = f"; {len(telling) - MOST_SETTINGS} more in --json" if len(telling) > MOST_SETTINGS else ""
+    out().print(f"the least overlap, of those looked at, that reaches the highest ceiling of its size{more}")
+    out().print()
+
+
+def _show_cost(found: Estimate) -> None:
+    how = "in all" if found.exact else f"about, as the mean of {len(found.points)} points times {found.trials} trials"
     price = f", price {found.price:.4f}" if found.price is not None else ""
+    held = f", {found.tokens_held:,} of them at hand already" if found.tokens_held else ""
+    kept = f"; the vector cache would hold {found.cache_bytes / 1e6:.1f} MB of them" if found.cache_bytes else ""
     out().print(
-        f"one pass: {found.tokens_per_pass:,} tokens; {found.trials} trials: about {found.tokens:,} tokens, "
-        f"{found.seconds:.0f} s at {found.tokens_per_second:,.0f} tokens/s, {found.bytes / 1e6:.1f} MB of vectors{price}"
+        f"one pass: {found.tokens_per_pass:,} tokens; every point whole, {found.trials} trials: {found.tokens:,} tokens "
+        f"{how}{held}; {found.seconds:.0f} s at {found.tokens_per_second:,.0f} tokens/s, "
+        f"{found.bytes / 1e6:.1f} MB of vectors at most{kept}{price}"
     )
 
 
