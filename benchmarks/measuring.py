@@ -34,6 +34,19 @@ def line(of: Mapping[str, Any]) -> str:
     return f"{of['processor']}, {of['cores']} cores, {memory}, {of['system']}, Python {of['python']}{torch}"
 
 
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows under their names, numbers with their thousands set apart."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    cells = [[_shown(row.get(name, "")) for name in names] for row in rows]
+    widths = [max(len(c) for c in column) for column in zip(names, *cells, strict=True)]
+    lines = [names, *cells]
+    return "\n".join("  ".join(c.rjust(w) for c, w in zip(line, widths, strict=True)) for line in lines)
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+
+
 def write(json_path: Path, name: str, rows: Sequence[Mapping[str, Any]], machine: Mapping[str, Any]) -> None:
     """A benchmark's rows as JSON, with its name and the machine it ran on."""
     found = {"benchmark": name, "machine": dict(machine), "rows": [dict(r) for r in rows]}

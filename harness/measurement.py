@@ -180,6 +180,12 @@ class Measurement:
             return np.concatenate([read for read, _ in found]), np.concatenate([beyond for _, beyond in found])
 
     @property
+    def bytes_by_chunk(self) -> int:
+        """Bytes of what has an entry a chunk, beside the chunking's own offsets: all that grows with the corpus."""
+        arrays = (self.text_of, self._first, self._order, self._bounds, self.embedded, *self.tokens)
+        return sum(a.nbytes for a in arrays)
+
+    @property
     def complete(self) -> bool:
         return bool(self.embedded.all())
 
@@ -307,15 +313,15 @@ class _Texts(Sequence[str]):
 
 def _distinct(chunking: Chunking) -> tuple[IntArray, IntArray]:
     """The number of each chunk's text among the distinct ones, and the first chunk that has each."""
-    number: dict[bytes, int] = {}
-    first: list[int] = []
-    of = np.empty(len(chunking), dtype=np.int64)
+    digests = np.empty(len(chunking), dtype="V16")
     for chunk in range(len(chunking)):
         text = chunking.stored_text(chunk).encode("utf-8", "surrogatepass")
-        of[chunk] = found = number.setdefault(hashlib.blake2b(text, digest_size=16).digest(), len(first))
-        if found == len(first):
-            first.append(chunk)
-    return of, np.array(first, dtype=np.int64)
+        digests[chunk] = np.void(hashlib.blake2b(text, digest_size=16).digest())
+    _, first, of = np.unique(digests, return_index=True, return_inverse=True)
+    order = np.argsort(first)  # numbered as they come
+    number = np.empty(len(first), dtype=np.int64)
+    number[order] = np.arange(len(first))
+    return number[of], first[order].astype(np.int64)
 
 
 def _blocks(texts: IntArray, size: int = BLOCK) -> Iterator[IntArray]:

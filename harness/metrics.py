@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from harness.records import Chunking, Passage, Place, Question, Span
@@ -43,6 +44,11 @@ class Judgement:
     def containable(self) -> bool:
         """Whether the chunking could answer it at all."""
         return any(all(a) for a in self.held)
+
+    @cached_property
+    def chars(self) -> dict[int, list[tuple[int, int, int, int]]]:
+        """What `_chars` found, by k: three metrics ask for it."""
+        return {}
 
     @property
     def alternatives(self) -> tuple[tuple[Place, ...], ...]:
@@ -125,6 +131,8 @@ def union_length(spans: Iterable[tuple[str, Span]]) -> int:
 def _chars(judged: Judgement, k: int) -> list[tuple[int, int, int, int]]:
     """For each alternative: characters of it retrieved (once), its own, its own not retrieved (both place by place), and
     all retrieved ones (repeats counted)."""
+    if k in judged.chars:
+        return judged.chars[k]
     first = [(p.document_id, Span(p.start, p.end)) for p in judged.passages[:k]]
     retrieved = sum(span.length for _, span in first)
     rows = []
@@ -132,6 +140,7 @@ def _chars(judged: Judgement, k: int) -> list[tuple[int, int, int, int]]:
         needed = sum(p.span.length for p in alternative)
         missed = needed - sum(union_length(_overlaps([p], first)) for p in alternative)
         rows.append((union_length(_overlaps(alternative, first)), needed, missed, retrieved))
+    judged.chars[k] = rows
     return rows
 
 

@@ -21,14 +21,18 @@ from harness.errors import Fault
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+ROWS = 4096  # of a table that are written out at once
 Cause = Literal["cut", "outranked", "truncated", "no match"]
 Quantiles = dict[str, int | float]  # count, and min to max where there is anything to count
 
 
+def _canonical(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
 def sha256_json(value: Any) -> str:
     """SHA-256 of a value's canonical JSON (sorted keys, no spaces, UTF-8)."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_canonical(value)).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -257,10 +261,15 @@ class Chunking:
 
     @cached_property
     def sha256(self) -> str:
-        """Digest of all spans with their documents' ids."""
-        ids = [d.document_id for d in self.corpus.documents]
-        rows = [[ids[d], s, e] for d, s, e in zip(self.document.tolist(), self.start.tolist(), self.end.tolist(), strict=True)]
-        return sha256_json([rows, list(self.prefixes)]) if self.prefixes else sha256_json(rows)
+        """Digest of all spans with their documents' ids: that of their canonical JSON, which is never held whole."""
+        digest = hashlib.sha256(b"[[" if self.prefixes else b"[")
+        for at in range(0, len(self), ROWS):
+            block = slice(at, at + ROWS)
+            spans = zip(*(array[block].tolist() for array in (self.document, self.start, self.end)), strict=True)
+            rows = [[self.corpus.documents[d].document_id, start, end] for d, start, end in spans]
+            digest.update((b"," if at else b"") + _canonical(rows)[1:-1])
+        digest.update(b"]," + _canonical(list(self.prefixes)) + b"]" if self.prefixes else b"]")
+        return digest.hexdigest()
 
     @property
     def stored(self) -> IntArray:
@@ -493,7 +502,10 @@ class TrialResult:
         return self.evaluation.mrr if self.evaluation else None
 
     def hits(self, k: int) -> int:
-        return self.evaluation.hits(k) if self.evaluation else 0
+        """Raises ValueError for a trial that was not measured whole: it has bounds, or nothing."""
+        if self.evaluation is None:
+            raise ValueError(f"trial {self.trial} ({self.state}) was not measured whole")
+        return self.evaluation.hits(k)
 
 
 @dataclass(frozen=True)

@@ -82,31 +82,34 @@ class Rivals:
         asked = hasher.transform([q.text for q in self._questions])
         columns = np.unique(asked.indices)
         frequency, number = np.zeros(len(columns)), 0
-        for _, texts in self._cells():
+        for texts in self._cells():
             frequency += np.asarray(hasher.transform(texts)[:, columns].sum(axis=0)).ravel()
             number += len(texts)
         weighted = asked[:, columns].multiply(np.log((1 + number) / (1 + frequency))[None, :]).tocsr()
-        leaders, places = Leaders(len(self._questions), LEXICAL), list[tuple[int, int, int]]()
-        for cells, texts in self._cells():
+        leaders, seen = Leaders(len(self._questions), LEXICAL), 0
+        for texts in self._cells():
             shared = (weighted @ hasher.transform(texts)[:, columns].T).toarray()
-            leaders.add(np.arange(len(places), len(places) + len(cells)), np.asarray(shared, dtype=np.float64))
-            places += cells
+            leaders.add(np.arange(seen, seen + len(texts)), np.asarray(shared, dtype=np.float64))
+            seen += len(texts)
         ranked = (zip(*leaders.of(q), strict=True) for q in range(len(self._questions)))
-        return [[(float(s), *places[c]) for c, s in found if s > 0] for found in ranked]
+        return [[(float(s), *self._cell(int(c))) for c, s in found if s > 0] for found in ranked]
 
-    def _cells(self) -> Iterator[tuple[list[tuple[int, int, int]], list[str]]]:
-        cells: list[tuple[int, int, int]] = []
-        for i, document in enumerate(self._corpus.documents):
-            for start in range(0, len(document.text), CELL):
-                cells.append((i, start, min(start + CELL, len(document.text))))
-                if len(cells) == CELLS:
-                    yield cells, self._texts(cells)
-                    cells = []
-        if cells:
-            yield cells, self._texts(cells)
+    @cached_property
+    def _first_cells(self) -> IntArray:
+        """The number of each document's first cell, and of all cells."""
+        return np.cumsum([0, *(-(-len(d.text) // CELL) for d in self._corpus.documents)])
 
-    def _texts(self, cells: list[tuple[int, int, int]]) -> list[str]:
-        return [self._corpus.documents[i].text[start:end] for i, start, end in cells]
+    def _cell(self, number: int) -> tuple[int, int, int]:
+        """A cell's document, by its index, start and end."""
+        document = int(np.searchsorted(self._first_cells, number, side="right")) - 1
+        start = (number - int(self._first_cells[document])) * CELL
+        return document, start, min(start + CELL, len(self._corpus.documents[document].text))
+
+    def _cells(self) -> Iterator[list[str]]:
+        number = int(self._first_cells[-1])
+        for at in range(0, number, CELLS):
+            places = map(self._cell, range(at, min(at + CELLS, number)))
+            yield [self._corpus.documents[i].text[start:end] for i, start, end in places]
 
     @cached_property
     def _guess(self) -> list[float]:

@@ -28,8 +28,8 @@ class Spread:
     does not grow with their number. Least and greatest stay exact.
     """
 
-    MOST = 2**16
-    BUFFER = 2**18
+    MOST = 2**15
+    BUFFER = 2**16
 
     def __init__(self) -> None:
         self._buffer: list[FloatArray] = []

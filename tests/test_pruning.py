@@ -95,7 +95,7 @@ def agree(pruned, whole, rule):
             assert result.metrics == full.metrics
         else:
             bound = result.bound.metrics
-            assert all(full.metrics[name] <= bound[name] for name in bound if name in full.metrics)
+            assert all(full.metrics[name] <= bound[name] for name in bound if name in full.metrics and name != "tokens_embedded")
             assert bound["index_ratio"] == full.metrics["index_ratio"]
             assert result.bound.tokens_embedded < full.tokens_embedded
             assert result.bound.tokens_full == full.tokens_full

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from making import ask, chunked, law, one
 
+from harness import records
 from harness.records import (
+    Bound,
     Corpus,
     Document,
     EmbedderIdentity,
@@ -26,6 +29,7 @@ from harness.records import (
     labels_sha256,
     questions_sha256,
     scoring_sha256,
+    sha256_json,
 )
 
 
@@ -143,17 +147,48 @@ def test_a_scoring_function_is_another_with_another_model_similarity_or_fit():
 EVALUATION = Evaluation({"hit_at_1": 1.0}, (), "c", "s", {"count": 0}, 1, 1, {})
 
 
-@pytest.mark.parametrize(("evaluation", "error"), [(None, None), (EVALUATION, "it failed")])
-def test_a_finished_trial_has_an_evaluation_or_an_error(evaluation, error):
-    with pytest.raises(ValueError, match="one of the two"):
-        TrialResult(0, Point("words", 10, 0.0), "words", 0.0, 1.0, evaluation, error)
+BOUND = Bound({"hit_at_1": 0.5, "hit_at_3": 1.0}, 10, "hit", 3, "c", "s", 5, 50, {})
 
 
-def test_a_failed_trial_has_no_metrics_and_no_hits():
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        {},
+        {"evaluation": EVALUATION, "error": "it failed"},
+        {"evaluation": EVALUATION, "bound": BOUND},
+        {"error": "x", "bound": BOUND},
+    ],
+)
+def test_a_finished_trial_has_an_evaluation_a_bound_or_an_error(outcome):
+    with pytest.raises(ValueError, match="one of the three"):
+        TrialResult(0, Point("words", 10, 0.0), "words", 0.0, 1.0, **outcome)
+
+
+def test_a_pruned_trial_has_bounds_and_no_metrics():
+    pruned = TrialResult(0, Point("words", 10, 0.0), "words", 0.0, 1.0, bound=BOUND)
+    assert (pruned.state, pruned.complete, pruned.metrics) == ("pruned", False, {})
+    assert (BOUND.hits(1), BOUND.hits(3), BOUND.hits(5)) == (5, 10, None)
+
+
+@given(st.integers(0, 9), st.booleans())
+@law
+def test_the_digest_of_a_chunking_is_that_of_its_rows_as_json(number, prefixed):
+    corpus = Corpus((Document("ä", "x" * 20), Document("b", "y" * 20)))
+    rows = [(d, s, s + 3) for d in (0, 1) for s in range(number)]
+    prefixes = tuple(f"p{i}" for i in range(len(rows))) if prefixed else ()
+    cut = replace(chunked(corpus, *rows), prefixes=prefixes)
+    with patch.object(records, "ROWS", 4):  # written out in several parts
+        found = cut.sha256
+    listed = [["äb"[d], s, e] for d, s, e in rows]
+    assert found == sha256_json([listed, list(prefixes)] if prefixes else listed)
+
+
+def test_a_failed_trial_has_no_metrics_and_none_of_its_hits_is_0():
     failed = TrialResult(0, Point("words", 10, 0.0), "words", 0.0, 1.0, error="out of memory")
     assert not failed.complete
     assert failed.metrics == {}
-    assert failed.hits(3) == 0
+    with pytest.raises(ValueError, match="not measured whole"):
+        failed.hits(3)
 
 
 def a_lock() -> Lock:
