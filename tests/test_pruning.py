@@ -1,4 +1,4 @@
-"""A pruned search against the whole one: the same choice, the same figures of all that was not pruned, true bounds of the rest."""
+"""A pruned search against the whole one: the same choice, the same figures of what was not pruned, true bounds of the rest."""
 
 from __future__ import annotations
 
@@ -173,11 +173,8 @@ def test_pruned_trials_are_open_again_once_the_rule_could_choose_them():
     low, high = (
         Bound({"hit_at_1": h, "hit_at_3": 1.0, "index_ratio": 1.0}, 10, "hit", 3, "c", "s", 5, 50, {}) for h in (0.3, 0.8)
     )
-    corpus_free = dict(
-        chunking_sha256="x", scoring_fingerprint="s", irrelevant_quantiles={"count": 0}, tokens_embedded=1, tokens_full=1
-    )
     questions = tuple(scored(0.9, "positive", question_id=str(i)) for i in range(10))
-    best = Evaluation({"hit_at_1": 0.9, "hit_at_3": 0.9, "index_ratio": 1.0}, questions, seconds={}, **corpus_free)
+    best = Evaluation({"hit_at_1": 0.9, "hit_at_3": 0.9, "index_ratio": 1.0}, questions, "c", "s", {"count": 0}, 1, 1, {})
     results = [result(0, POINTS[0], best), result(1, POINTS[1], low), result(2, POINTS[2], high)]
     assert selection.open_again(results, Selection()) == []
     assert [t.trial for t in selection.open_again(results, Selection(rule="within", margin=1))] == [2]
