@@ -6,7 +6,7 @@ import os
 import re
 import tomllib
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -68,9 +68,13 @@ class Experiment:
     def read_labels(self) -> Labelled:
         return formats.load(self.source)
 
-    def load_embedder(self) -> Embedder:
-        """The embedder, with the machine's vector cache before it. Raises HarnessError when the model can't be loaded."""
-        return cached(embedders.EMBEDDERS[self.embedder_type].load(self.embedder_options))
+    def load_embedder(self, say: Callable[[str], None] | None = None) -> Embedder:
+        """The embedder, with the machine's vector cache before it; `say` is told, once, why that is done without.
+
+        Raises HarnessError when the model can't be loaded.
+        """
+        embedder = embedders.EMBEDDERS[self.embedder_type].load(self.embedder_options)
+        return cached(embedder, say) if say else cached(embedder)
 
     def unit(self, embedder: Embedder) -> str:
         """The unit of chunk size: as named, else the splitters' own."""

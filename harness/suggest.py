@@ -69,11 +69,22 @@ class Suggestions:
         """The number that the next trial will have."""
         return len(self.study.get_trials(deepcopy=False))
 
-    def known(self, results: Mapping[int, TrialResult]) -> list[Point]:
-        """The points still to be tried, where they are known beforehand; none where a sampler suggests them."""
-        tried = {r.point for r in results.values()}
-        planned = (*self.baselines, *self.whole) if self.whole is not None else ()
-        return [p for p in planned if p not in tried][: max(0, self.total - len(results))]
+    @property
+    def learns(self) -> bool:
+        """Whether what it suggests depends on results."""
+        return self.whole is None and self.search.sampler == "tpe"
+
+    def known(self, results: Mapping[int, TrialResult]) -> dict[int, Point]:
+        """The points still to be tried under the numbers of their trials, where no result is needed to know them."""
+        left, tried = max(0, self.total - len(results)), {r.point for r in results.values()}
+        if self.whole is not None:
+            planned = [p for p in (*self.baselines, *self.whole) if p not in tried]
+            return dict(enumerate(planned[:left], self.next_number))
+        if self.learns:
+            return {}
+        for point in [p for p in (*self.baselines, *self.first) if p not in tried][:left]:
+            self._enqueue(point)
+        return dict(self._ask() for _ in range(left))
 
     def ask(self, results: dict[int, TrialResult], objective: Callable[[TrialResult], float]) -> Iterator[tuple[int, Point]]:
         """Trial numbers and points until the budget is spent; `results` grows meanwhile.

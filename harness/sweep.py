@@ -4,39 +4,30 @@ from __future__ import annotations
 
 import json
 import os
-import time
-import traceback
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from filelock import FileLock, Timeout
 
-from harness import pruning, selection
+from harness import selection
 from harness.diagnosis import diagnose
-from harness.embedders import Embedder
 from harness.errors import Fault, HarnessError, Refused, TrackingDown
 from harness.experiment import Experiment
 from harness.formats import Labelled
 from harness.label_advice import advise, opened_in_dev, read_sound
-from harness.measurement import Clock, Measurement
 from harness.outcome import Silent, SweepOutcome, Watcher
-from harness.pipeline import evaluate, read_tokens, size_metrics
-from harness.pruning import Contender
-from harness.records import Bound, Chunking, EmbedderIdentity, Evaluation, Point, TrialResult, questions_sha256
-from harness.rivals import Rivals
+from harness.records import Bound, EmbedderIdentity, Evaluation, TrialResult, questions_sha256
 from harness.sampled import sweep_seconds
 from harness.state import State
 from harness.study import open_study
 from harness.suggest import Suggestions, require_storage
 from harness.tables import by_source, trial_tables
-from harness.tokenizers import Ruler
 from harness.tracking import Context, Tracker, require_answer, without_password
+from harness.trials import Inputs, Trials
 from harness.version import code_version
 
 WORTH_PRUNING = 600.0  # seconds of the whole sweep; below, trials that can all be compared are worth more
-MOST_OPEN = 2_000_000  # chunks of the settings that are measured side by side: their offsets are held in memory
 
 
 def sweep(
@@ -55,7 +46,8 @@ def sweep(
     Raises HarnessError for what the user can mend, Refused when another study has the name, TrackingDown at the end when
     results could not be logged; they are on disk, and the next call logs them.
     """
-    inputs = _read_inputs(experiment)
+    watcher = watcher or Silent()
+    inputs = _read_inputs(experiment, watcher)
     if storage:
         if storage == _tracking_uri(experiment, tracking_uri):
             fix = "MLflow needs a database of its own"
@@ -64,22 +56,13 @@ def sweep(
     require_answer(_tracking_uri(experiment, tracking_uri))
     with _alone(State(experiment).exclusive(f"sweep-{experiment.name}"), experiment):
         total = trials or experiment.search.trials
-        return _Sweep(experiment, inputs, total, storage, tracking_uri, fresh, watcher or Silent(), complete).run()
+        return _Sweep(experiment, inputs, total, storage, tracking_uri, fresh, watcher, complete).run()
 
 
-@dataclass(frozen=True)
-class _Inputs:
-    """All that a sweep reads, found sound before anything is written."""
-
-    labelled: Labelled
-    embedder: Embedder
-    ruler: Ruler
-
-
-def _read_inputs(experiment: Experiment) -> _Inputs:
+def _read_inputs(experiment: Experiment, watcher: Watcher) -> Inputs:
     labelled = read_sound(experiment)
-    embedder = experiment.load_embedder()
-    return _Inputs(labelled, embedder, experiment.ruler(labelled, embedder))
+    embedder = experiment.load_embedder(watcher.say)
+    return Inputs(labelled, embedder, experiment.ruler(labelled, embedder))
 
 
 def _alone(lock: FileLock, experiment: Experiment) -> FileLock:
@@ -136,7 +119,7 @@ class _Sweep:
     def __init__(
         self,
         experiment: Experiment,
-        inputs: _Inputs,
+        inputs: Inputs,
         total: int,
         storage: str | None,
         tracking_uri: str | None,
@@ -158,8 +141,7 @@ class _Sweep:
         self.tracking_error: TrackingDown | None = None
         self.runs: dict[int, str] = {}
         self.complete = complete
-        self.prunes = False
-        self.rivals = Rivals(self.labelled.corpus, self.labelled.dev)
+        self.trials = Trials(experiment, inputs, self.results, watcher)
 
     def run(self) -> SweepOutcome:
         for warning in advise(self.experiment, self.labelled, self.ruler).warnings if not self.results else ():
@@ -168,20 +150,26 @@ class _Sweep:
         self._reconcile()
         self.watcher.begin(self.suggestions.total, len(self.results) - len(self._to_measure_again()))
         status = "KILLED"
-        self.prunes = self._pruning()
+        self.trials.prunes = self._pruning()
         try:
             self._measure_again()
-            if self.prunes:
-                self._together(self.suggestions.known(self.results))
-            for number, point in self.suggestions.ask(self.results, self._objective):
-                self._record(self._measure(number, point))
-                self.suggestions.tell(self.results[number], self._objective)
+            if isinstance(self.complete, bool):
+                self._search()
             status = "FINISHED"
         finally:
             self._finish(status)
         if self.tracking_error:
             raise self.tracking_error
         return self._outcome()
+
+    def _search(self) -> None:
+        if self.trials.prunes:
+            for result in self.trials.side_by_side(self.suggestions.known(self.results)):
+                self._record(result)
+            self.suggestions.catch_up(self.results, self._objective)
+        for number, point in self.suggestions.ask(self.results, self._objective):
+            self._record(self.trials.measure(number, point))
+            self.suggestions.tell(self.results[number], self._objective)
 
     def _open_run(self) -> None:
         facts = self.files.read()
@@ -194,6 +182,9 @@ class _Sweep:
         told, dropped = self.suggestions.reconcile(self.results, self._objective)
         closed = self.tracker.close_orphans(self.parent, "the process that ran it ended before it did")
         self.runs = self.tracker.trial_runs(self.parent)
+        for trial in self.tracker.pruned_runs(self.parent):
+            if trial in self.results and not self.results[trial].pruned:
+                self._drop_run(trial)
         logged = self._log_missing()
         if told or dropped or closed or (self.results and logged):
             self.watcher.say(
@@ -218,7 +209,7 @@ class _Sweep:
             if search.prune == "bound" or not self.embedder.learns:
                 self.watcher.say(f"pruning is off, every trial is measured whole: {why_not}")
             return False
-        beside = "" if self.suggestions.whole is not None else "; a sampler that learns suggests other points than without"
+        beside = "; a sampler that learns suggests other points than without" if self.suggestions.learns else ""
         self.watcher.say(f"pruning is on: a trial is measured until it can't be chosen any more{beside}")
         return True
 
@@ -239,7 +230,7 @@ class _Sweep:
 
     def _replace(self, result: TrialResult) -> None:
         """Measure a pruned trial again; its number and what it has cost stay, its run gives way to another."""
-        found = self._measure(result.trial, result.point)
+        found = self.trials.measure(result.trial, result.point)
         self._drop_run(result.trial)
         self._record(_with_cost(found, result.bound.tokens_embedded if result.bound else 0))
 
@@ -251,51 +242,6 @@ class _Sweep:
         except TrackingDown as error:
             self.tracking_error = error
 
-    def _together(self, points: Sequence[Point]) -> None:
-        """Measure points that are known beforehand side by side, the most promising first."""
-        numbered = dict(enumerate(points, self.suggestions.next_number))
-        waiting = list(numbered.items())
-        while waiting:
-            contenders, chunks = dict[int, Contender](), 0
-            repeated = dict[int, Point]()
-            while waiting and (not contenders or chunks < MOST_OPEN):
-                number, point = waiting.pop(0)
-                opened = self._open(number, point, {c.measurement.chunking.sha256 for c in contenders.values()})
-                if opened is None:
-                    repeated[number] = point
-                elif isinstance(opened, TrialResult):
-                    self._record(opened)
-                else:
-                    contenders[number] = opened
-                    chunks += len(opened.measurement.chunking)
-            started = time.time()
-            for number, found in pruning.best_first(contenders, self._incumbent, self.watcher.progress):
-                self._record(self._result(number, numbered[number], started, found))
-            for number, point in repeated.items():
-                self._record(self._measure(number, point))
-        self.suggestions.catch_up(self.results, self._objective)
-
-    def _open(self, number: int, point: Point, open_cuts: Collection[str]) -> Contender | TrialResult | None:
-        """A setting ready to be measured; its result where that needs no measuring; None where another has the same chunks."""
-        started = time.time()
-        try:
-            chunking = self._chunk(point)
-            if chunking.sha256 in open_cuts:
-                return None
-            if point.baseline or self._same_cut(chunking):
-                return self._measure(number, point)
-            return self._contender(chunking)
-        except Exception as raised:
-            return self._result(number, point, started, raised)
-
-    def _incumbent(self) -> TrialResult | None:
-        return selection.incumbent(list(self.results.values()), self.experiment.selection)
-
-    def _contender(self, chunking: Chunking) -> Contender:
-        clock = Clock(self.experiment.search.trial_timeout)
-        measurement = Measurement(chunking, self.labelled.dev, self.embedder, self.experiment.scoring, clock)
-        return Contender(measurement, self.experiment.selection, self.rivals)
-
     def _record(self, result: TrialResult) -> None:
         """Write a result down, log it and show it."""
         self.files.write_result(result)
@@ -304,54 +250,6 @@ class _Sweep:
         rule = self.experiment.selection
         best = selection.ordered(selection.contenders(list(self.results.values()), rule), rule.key)
         self.watcher.trial(result, best[0] if best else None)
-
-    def _measure(self, number: int, point: Point) -> TrialResult:
-        started, reused = time.time(), None
-        try:
-            found, reused = self._evaluate(point)
-        except Exception as raised:
-            return self._result(number, point, started, raised)
-        return self._result(number, point, started, found, reused)
-
-    def _result(
-        self, number: int, point: Point, started: float, found: Evaluation | Bound | Exception, reused: int | None = None
-    ) -> TrialResult:
-        unit, ended = self.ruler.unit, time.time()
-        if isinstance(found, Exception):
-            return TrialResult(number, point, unit, started, ended, error=_described(found))
-        if isinstance(found, Bound):
-            return TrialResult(number, point, unit, started, ended, bound=found, reused_from=reused)
-        return TrialResult(number, point, unit, started, ended, found, reused_from=reused)
-
-    def _chunk(self, point: Point) -> Chunking:
-        """Raises HarnessError for a point that is infeasible."""
-        chunking = self.experiment.chunk(self.labelled.corpus, point, self.ruler)
-        self._refuse_truncation(point, chunking)
-        return chunking
-
-    def _same_cut(self, chunking: Chunking) -> TrialResult | None:
-        """An earlier trial of the same chunks: one that is complete, else, where trials are pruned, one that still is beaten."""
-        alike = [r for r in self.results.values() if r.chunking_sha256 == chunking.sha256]
-        best, rule = self._incumbent() if self.prunes else None, self.experiment.selection
-        beaten = (r for r in alike if r.bound and best and selection.beaten(r.bound, best, rule))
-        return next((r for r in alike if r.complete), next(beaten, None))
-
-    def _evaluate(self, point: Point) -> tuple[Evaluation | Bound, int | None]:
-        """What a point gets, or what an earlier trial of the same chunks got, whose number comes with it."""
-        chunking = self._chunk(point)
-        if earlier := self._same_cut(chunking):
-            return _as_of(earlier, chunking), earlier.trial
-        if self.prunes and not point.baseline:
-            return pruning.race(self._contender(chunking), self._incumbent()), None
-        limit = self.experiment.search.trial_timeout
-        return evaluate(chunking, self.labelled.dev, self.embedder, self.experiment.scoring, limit), None
-
-    def _refuse_truncation(self, point: Point, chunking: Chunking) -> None:
-        if self.experiment.search.truncation == "refuse":
-            _, beyond = read_tokens(chunking.texts(), self.embedder)
-            if cut := np.count_nonzero(beyond):
-                what = f"infeasible: the model would cut {cut} of {len(chunking)} chunks"
-                raise HarnessError(Fault(str(point), what, 'use smaller chunks, or truncation = "warn"'))
 
     def _objective(self, result: TrialResult) -> float:
         return selection.objective(result, self.experiment.selection.key)
@@ -383,18 +281,19 @@ class _Sweep:
         except HarnessError as error:  # no trial meets the constraint; the outcome says so again
             self._end_run(status, str(error), {}, {})
             return
-        chosen = selected.chosen
+        chosen, pruned = selected.chosen, sum(r.pruned for r in self.results.values())
         note = (
             f"**{self.experiment.question or self.experiment.name}**\n\n"
             f"Chosen: **{chosen.point}** ({self.ruler.unit}), {selected.why}; "
             f"{chosen.hits(1)} of {len(self.labelled.answerable)} dev questions have their complete evidence in the first chunk, "
             f"{chosen.hits(3)} within three; "
-            f"index ratio {chosen.metrics['index_ratio']:.3f}. {selected.complete} complete of {selected.of} trials."
+            f"index ratio {chosen.metrics['index_ratio']:.3f}. {selected.complete} complete of {selected.of} trials"
+            f"{f' ({pruned} pruned)' if pruned else ''}."
         )
         if len(selected.tied) > 1:
             note += f" {len(selected.tied)} settings tie on the whole key."
         tags = {"harness.chosen_trial": str(chosen.trial), "harness.chosen": str(chosen.point)}
-        self._end_run(status, note, {"trials_complete": float(selected.complete)}, tags)
+        self._end_run(status, note, {"trials_complete": float(selected.complete), "trials_pruned": float(pruned)}, tags)
 
     def _end_run(self, status: str, note: str, metrics: dict[str, float], tags: dict[str, str]) -> None:
         try:
@@ -411,17 +310,6 @@ class _Sweep:
         return SweepOutcome(self.name, self.parent, results, selected, diagnosis, sources, dict(self.runs), command, url)
 
 
-def _as_of(earlier: TrialResult, chunking: Chunking) -> Evaluation | Bound:
-    """The same chunks, but measured against another size."""
-    found = earlier.evaluation or earlier.bound
-    if found is None:
-        raise ValueError(f"trial {earlier.trial} has nothing to reuse")
-    metrics = {**found.metrics, **size_metrics(chunking)}
-    if isinstance(found, Evaluation):
-        metrics["tokens_embedded"] = 0.0
-    return replace(found, tokens_embedded=0, seconds={}, metrics=metrics)
-
-
 def _with_cost(result: TrialResult, tokens: int) -> TrialResult:
     """A result whose tokens embedded include those of an earlier try."""
 
@@ -432,9 +320,3 @@ def _with_cost(result: TrialResult, tokens: int) -> TrialResult:
     if result.evaluation:
         return replace(result, evaluation=replace(result.evaluation, **more(result.evaluation)))
     return replace(result, bound=replace(result.bound, **more(result.bound))) if result.bound else result
-
-
-def _described(error: Exception) -> str:
-    if isinstance(error, HarnessError):
-        return str(error)
-    return f"{type(error).__name__}: {error}\n{''.join(traceback.format_exception(error))}"

@@ -220,6 +220,10 @@ class Tracker:
         found = (r for r in self._children(parent) if r.info.status in ("FINISHED", "FAILED"))
         return {int(r.data.tags["harness.trial"]): str(r.info.run_id) for r in found if "harness.trial" in r.data.tags}
 
+    def pruned_runs(self, parent: str) -> list[int]:
+        """Trials of a sweep whose run says that they were pruned."""
+        return [int(r.data.tags["harness.trial"]) for r in self._children(parent) if "harness.pruned" in r.data.tags]
+
     def withdraw(self, run_id: str, reason: str) -> None:
         """Take a run out of sight, with the reason; MLflow can restore it."""
         with self._answering():

@@ -202,3 +202,15 @@ def test_the_real_model_chooses_alike_over_a_shared_cache_and_embeds_nothing_twi
     assert whole["chosen"]["params"] == pruned["chosen"]["params"]
     assert evaluations(project, 2) == evaluations(project)
     assert evaluations(project, 2).items() >= kept.items()
+
+
+def test_random_points_are_the_same_with_pruning_and_are_measured_side_by_side(project: Project) -> None:
+    search = {**TPE, "sampler": "random", "trials": 12}
+    project.configure(search={**search, "prune": "bound"}, embedder=COUNTS)
+    pruned = project.ok("sweep")
+    assert pruned["trials"]["pruned"] > 0
+    project.configure(search={**search, "prune": "none"}, embedder=COUNTS)
+    whole = project.ok("sweep", "--fresh")
+    assert {n: r["point"] for n, r in results(project).items()} == {n: r["point"] for n, r in results(project, 2).items()}
+    assert pruned["chosen"]["params"] == whole["chosen"]["params"]
+    assert states_in_study(project)["RUNNING"] == states_in_study(project)["WAITING"] == 0
