@@ -8,14 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.embedders import Embedder
+from harness import measurement
+from harness.embedders import Embedder, cache
+from harness.embedders.batches import ON_CPU
 from harness.embedders.cache import uncached
 from harness.measurement import read_tokens
 from harness.ranking import FloatArray
 from harness.records import IntArray
 
 REPEATS = 3  # of each sample, in turn: what disturbs one of them is no trend of length
-FEWEST, MOST = 256, 100_000  # tokens of a sample
+BATCH = ON_CPU  # tokens; samples are of whole batches, for one that is not full takes nearly as long as one that is
+MOST = 48 * BATCH  # tokens of a sample
 SECONDS = 5.0  # that all measurements together are to take; one of each is made however long it takes
 APART = 1.5  # times as long, for another length: nearer ones would tell noise from noise
 
@@ -40,18 +43,21 @@ def measure(embedder: Embedder, samples: Sequence[Sequence[str]], clock: Callabl
     Vectors that are at hand already are computed all the same.
     """
     computing = uncached(embedder)
+    block = measurement.BLOCK if computing is embedder else cache.BLOCK  # as a sweep calls it: the last batch of each is short
 
     def embed(texts: Sequence[str]) -> float:
         began = clock()
-        computing.fit(texts).embed(texts, "document")
+        fitted = computing.fit(texts)
+        for at in range(0, len(texts), block):
+            fitted.embed(texts[at : at + block], "document")
         return max(clock() - began, 1e-9)
 
     read = [read_tokens(texts, computing)[0] for texts in samples]
-    few = _beginning(read[0], FEWEST)
+    few = _beginning(read[0], BATCH)
     embed(samples[0][:few])  # the first call of a model is slower than those that follow
     speed = int(read[0][:few].sum()) / embed(samples[0][:few])
-    enough = int(min(max(speed * SECONDS / REPEATS / len(samples), FEWEST), MOST))
-    sizes = [_beginning(tokens, enough) for tokens in read]
+    enough = int(min(speed * SECONDS / len(samples) / REPEATS, MOST)) // BATCH * BATCH
+    sizes = [_beginning(tokens, max(enough, BATCH)) for tokens in read]
     taken: list[list[float]] = []
     while not taken or (len(taken) < REPEATS and sum(map(sum, taken)) * (len(taken) + 1) / len(taken) < 1.5 * SECONDS):
         taken.append([embed(texts[:n]) for texts, n in zip(samples, sizes, strict=True)])
@@ -84,6 +90,6 @@ def _lengths(means: FloatArray) -> int:
     return number
 
 
-def _beginning(tokens: IntArray, enough: int) -> int:
-    """How many of the first texts have so many tokens together; all of them when they have fewer."""
-    return min(int(np.searchsorted(np.cumsum(tokens), enough)) + 1, len(tokens))
+def _beginning(tokens: IntArray, most: int) -> int:
+    """How many of the first texts have at most so many tokens together; one at least."""
+    return max(1, int(np.searchsorted(np.cumsum(tokens), most, side="right")))
