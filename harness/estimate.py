@@ -22,7 +22,10 @@ from harness.tokenizers import Ruler
 from harness.unembedded import DENSE_BYTES, Look, look
 
 MOST_POINTS, FEWEST_POINTS = 120, 12
-MOST_CHARACTERS = 300_000_000  # that are cut and counted, of all points together: about a minute
+MOST_CHARACTERS = 300_000_000  # that are cut, of all points together: about a minute
+MOST_COUNTED = (
+    150_000_000  # characters whose tokens are counted, of all points together; of more, those of a sample of the chunks
+)
 
 
 def estimate(experiment: Experiment, trials: int | None = None, price_per_million: float | None = None) -> Estimate:
@@ -31,9 +34,14 @@ def estimate(experiment: Experiment, trials: int | None = None, price_per_millio
     embedder = experiment.load_embedder()
     ruler = experiment.ruler(labelled, embedder)
     speed = speed_of(experiment, part_of(labelled.corpus), embedder)
-    chosen, of = _points(experiment, sum(len(d.text) for d in labelled.corpus.documents))
-    looks = _looks(experiment, labelled, embedder, ruler, chosen)
-    points = _estimates(chosen, looks, speed, experiment.search.truncation == "refuse")
+    characters = sum(len(d.text) for d in labelled.corpus.documents)
+    chosen, of = _points(experiment, characters)
+    refuse = experiment.search.truncation == "refuse"
+    every = (
+        1 if refuse else max(1, -(-characters * len(chosen) // MOST_COUNTED))
+    )  # one chunk that is cut makes a point infeasible
+    looks = _looks(experiment, labelled, embedder, ruler, chosen, every)
+    points = _estimates(chosen, looks, speed, refuse)
     read = {p.point: looks[p.point] if p.feasible else looks[p.point].unread() for p in points if p.point in looks}
     budget = trials or experiment.search.trials
     planned = _planned(experiment, budget, of)
@@ -57,6 +65,7 @@ def estimate(experiment: Experiment, trials: int | None = None, price_per_millio
         tokens_per_second=_tokens_per_second(looks.values(), speed),
         trials=len(planned) if planned is not None else budget + len(experiment.baselines),
         exact=known,
+        counted=1 / every,
         tokens=round(cost.tokens),
         tokens_held=round(cost.held),
         seconds=round(cost.seconds + asking, 1),
@@ -133,7 +142,7 @@ def _planned(experiment: Experiment, budget: int, of: int | None) -> list[Point]
 
 
 def _looks(
-    experiment: Experiment, labelled: Labelled, embedder: Embedder, ruler: Ruler, points: Sequence[Point]
+    experiment: Experiment, labelled: Labelled, embedder: Embedder, ruler: Ruler, points: Sequence[Point], every: int
 ) -> dict[Point, Look]:
     """Of each point whose overlap is below its size; equal chunkings are looked at once."""
     found: dict[Point, Look] = {}
@@ -145,7 +154,7 @@ def _looks(
         chunking = experiment.chunk(labelled.corpus, point, ruler)
         cutting = time.perf_counter() - began
         if chunking.sha256 not in known:
-            known[chunking.sha256] = look(chunking, labelled.dev, embedder, experiment.similarity)
+            known[chunking.sha256] = look(chunking, labelled.dev, embedder, experiment.similarity, every)
         same = known[chunking.sha256]
         found[point] = replace(same, seconds=same.seconds + cutting)
     return found

@@ -59,6 +59,7 @@ class Estimate:
     tokens_per_second: float  # over these points
     trials: int
     exact: bool  # the sweep's points are known and all among `points`; else it is their mean times the trials
+    counted: float  # share of the chunks whose tokens were counted; those of the others follow from their length
     tokens: int
     tokens_held: int
     seconds: float  # of what is not at hand

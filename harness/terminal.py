@@ -203,13 +203,14 @@ def _show_least_overlap(least: Sequence[LeastOverlap]) -> None:
 
 
 def _show_cost(found: Estimate) -> None:
+    counted = "" if found.counted == 1 else f" (counted in {percent(found.counted)} of the chunks)"
     how = "in all" if found.exact else f"about, as the mean of {len(found.points)} points times {found.trials} trials"
     price = f", price {found.price:.4f}" if found.price is not None else ""
     held = f", {found.tokens_held:,} of them at hand already" if found.tokens_held else ""
     kept = f"; the vector cache would hold {found.cache_bytes / 1e6:.1f} MB of them" if found.cache_bytes else ""
     out().print(
         f"one pass: {found.tokens_per_pass:,} tokens; every point whole, {found.trials} trials: {found.tokens:,} tokens "
-        f"{how}{held}; {found.seconds:.0f} s at {found.tokens_per_second:,.0f} tokens/s, "
+        f"{how}{counted}{held}; {found.seconds:.0f} s at {found.tokens_per_second:,.0f} tokens/s, "
         f"{found.bytes / 1e6:.1f} MB of vectors at most{kept}{price}"
     )
 

@@ -50,25 +50,32 @@ class Look:
         return replace(self, keys=self.keys[:0], read=self.read[:0], held=self.held[:0])
 
 
-def look(chunking: Chunking, questions: Sequence[Question], embedder: Embedder, similarity: str) -> Look:
-    """What is known of a chunking without embedding it; its `seconds` are short of cutting the corpus."""
-    began = time.perf_counter()
+def look(chunking: Chunking, questions: Sequence[Question], embedder: Embedder, similarity: str, every: int = 1) -> Look:
+    """What is known of a chunking without embedding it; its `seconds` are short of cutting the corpus.
+
+    Tokens are counted of one text in `every`, and follow from the length of the others.
+    """
     rows: dict[str, int] = {}
     row_of = np.array([rows.setdefault(text, len(rows)) for text in chunking.texts()], dtype=np.int64)
     texts = list(rows)
-    read, beyond = read_tokens(texts, embedder)
-    counted = time.perf_counter() - began
+    began = time.perf_counter()
+    read, beyond = read_tokens(texts[::every], embedder)
+    counting = (time.perf_counter() - began) * every
+    counted = row_of[row_of % every == 0]
+    truncated_share = np.count_nonzero(beyond[counted // every]) / len(counted)
+    if every > 1:
+        read = _by_length(texts, read + beyond, every, embedder.max_tokens)
     bytes_, scoring = _index(chunking, texts, questions, embedder, similarity)
     return Look(
         chunking.sha256,
         ceiling_of(chunking, questions),
         chunking.index_ratio,
         len(chunking),
-        np.count_nonzero(beyond[row_of]) / len(chunking),
+        truncated_share,
         np.array([int.from_bytes(_digest(t), "little", signed=True) for t in texts], dtype=np.int64),
         read,
         embedder.held(texts, "document"),
-        counted + scoring,
+        counting + scoring,
         bytes_,
     )
 
@@ -81,6 +88,16 @@ def ceiling_of(chunking: Chunking, questions: Sequence[Question]) -> float | Non
     spans = [q.evidence for q in questions if q.evidence and q.evidence.whole]
     reachable = [any(all(len(chunking.holding(place)) for place in a) for a in e.alternatives) for e in spans]
     return sum(reachable) / len(reachable) if reachable else None
+
+
+def _by_length(texts: Sequence[str], counted: IntArray, every: int, most: int | None) -> IntArray:
+    """Tokens of all texts as the model reads them: those counted of one in `every`; of the others by a line through these."""
+    lengths = np.array([len(t) for t in texts], dtype=np.float64)
+    spread = len(counted) > 1 and np.ptp(lengths[::every]) > 0
+    slope, base = np.polyfit(lengths[::every], counted, 1) if spread else (0.0, float(counted.mean()))
+    tokens = np.maximum(np.rint(base + slope * lengths), 1).astype(np.int64)
+    tokens[::every] = counted
+    return tokens if most is None else np.minimum(tokens, most)
 
 
 def _digest(text: str) -> bytes:
