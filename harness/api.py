@@ -120,11 +120,11 @@ class LoadedExperiment:
 
         return sweep(self.experiment, trials, storage, tracking_uri, fresh, watcher, complete)
 
-    def lock(self, trial: int | None = None, because: str | None = None) -> Locked:
+    def lock(self, trial: int | None = None, because: str | None = None, say: Callable[[str], None] = lambda _: None) -> Locked:
         """Freeze the chosen trial with its threshold."""
         from harness.lock import lock
 
-        return lock(self.experiment, trial, because)
+        return lock(self.experiment, trial, because, say)
 
     def holdout(self, tracking_uri: str | None = None, say: Callable[[str], None] = lambda _: None) -> Opened:
         """Open the holdout once."""
@@ -171,7 +171,9 @@ class LoadedExperiment:
         evaluation = results[trial].evaluation if trial in results else None
         if evaluation is None:
             complete = ", ".join(str(n) for n, r in results.items() if r.complete)
-            raise HarnessError(Fault("trial", f"{trial} is not a complete trial", f"complete are: {complete}"))
+            state = f" but {results[trial].state}" if trial in results else ""
+            fix = f"complete are: {complete}; `harness sweep --complete` measures what was pruned"
+            raise HarnessError(Fault("trial", f"{trial} is not a complete trial{state}", fix))
         asked = {q.question_id: q.text for q in self.experiment.read_labels().dev}
         rows = []
         for q in evaluation.questions:

@@ -271,7 +271,7 @@ def lock(experiment: Path, trial: int | None, because: str | None) -> Any:
     from harness import api, terminal
     from harness.lock import as_json
 
-    locked = api.load(experiment).lock(trial, because)
+    locked = api.load(experiment).lock(trial, because, terminal.say)
     return as_json(locked), lambda: terminal.show_lock(locked), 0
 
 

@@ -78,6 +78,10 @@ def _poor(sweep: _Sweep) -> Finding | None:
 def _ties(sweep: _Sweep) -> Finding | None:
     if len(sweep.selected.tied) == 1:
         return None
+    tied = [t for t in sweep.settings if t.trial in sweep.selected.tied]
+    if len({t.chunking_sha256 for t in tied}) == 1:
+        what = f"{len(tied)} settings tie because they cut the documents alike: no question could tell them apart"
+        return Finding("tie", what, "take any of them")
     what = f"{len(sweep.selected.tied)} of {len(sweep.settings) + len(sweep.pruned)} settings tie on the whole key"
     return Finding("tie", what, "take the one that is easiest to run, or label more questions")
 

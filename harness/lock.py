@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,7 +62,12 @@ def now(timespec: str = "seconds") -> str:
     return datetime.now(UTC).isoformat(timespec=timespec)
 
 
-def lock(experiment: Experiment, trial: int | None = None, because: str | None = None) -> Locked:
+def lock(
+    experiment: Experiment,
+    trial: int | None = None,
+    because: str | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Locked:
     """Freeze a trial: the rule's choice, or another by number with a reason. Locking the same again puts it in force again.
 
     Raises HarnessError without a finished sweep, Refused when data, model or space are no longer those of the sweep.
@@ -78,7 +84,7 @@ def lock(experiment: Experiment, trial: int | None = None, because: str | None =
             Fault("[data] split", what, "hold some out (holdout = 0.3), or read the sweep and the report without a lock")
         )
     _refuse_changes(experiment, labelled, facts)
-    results = _completed(experiment, trial, files, facts)
+    results = _completed(experiment, trial, files, facts, say)
     selected = selection.select(results, experiment.selection)
     chosen = _named(results, trial, because, selected.chosen)
     made = _freeze(experiment, labelled, files, facts, chosen, because if trial is not None else None, selected)
@@ -105,11 +111,14 @@ def _refuse_changes(experiment: Experiment, labelled: Labelled, facts: dict[str,
         raise Refused(Fault(str(experiment.path), what, "restore what changed, or run `harness sweep --fresh`"))
 
 
-def _completed(experiment: Experiment, trial: int | None, files: StudyFiles, facts: dict[str, Any]) -> list[TrialResult]:
+def _completed(
+    experiment: Experiment, trial: int | None, files: StudyFiles, facts: dict[str, Any], say: Callable[[str], None]
+) -> list[TrialResult]:
     """All results, a trial that is named by hand measured whole where it was pruned."""
     results = files.read_results()
     if not any(r.trial == trial and r.pruned for r in results):
         return results
+    say(f"trial {trial} was pruned: it is measured whole first")
     recorded = str(facts.get("tracking_uri", ""))
     where = None if HIDDEN in recorded else recorded or None  # with its password left out it is of no use
     sweep(experiment, len(results), tracking_uri=where, complete={trial} if trial is not None else False)

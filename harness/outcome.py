@@ -71,6 +71,7 @@ class SweepOutcome:
             "trials": self.trials,
             "leader": self._trial_json(self.selected.leader),
             "chosen": self._trial_json(self.selected.chosen),
+            "pruned": [self._trial_json(r) for r in self.results if r.pruned],
             "tied": list(self.selected.tied),
             "why": self.selected.why,
             "tokens": self.tokens,
@@ -81,5 +82,6 @@ class SweepOutcome:
         }
 
     def _trial_json(self, result: TrialResult) -> dict[str, Any]:
-        metrics = run_metrics(result.evaluation, "dev") if result.evaluation else {}
+        found = result.evaluation or result.bound
+        metrics = run_metrics(found, "bound" if result.pruned else "dev") if found else {}
         return {"trial": result.trial, "run_id": self.runs.get(result.trial), "params": result.params, "metrics": metrics}

@@ -83,7 +83,10 @@ class Facts:
 
     @property
     def pruned(self) -> list[TrialResult]:
-        return [r for r in self.results if r.pruned]
+        """Pruned trials, the one that could have reached most first."""
+        key = self.experiment.selection.key
+        found = [(selection.key_of(r.bound.metrics, key), r) for r in self.results if r.bound]
+        return [r for _, r in sorted(found, key=lambda pair: pair[0], reverse=True)]
 
     @cached_property
     def changed(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from harness.bounds import has_bound
 from harness.errors import Fault, HarnessError
+from harness.label_checks import listed
 from harness.records import Bound, TrialResult
 
 # What experiments go by whose questions name whole documents or sections.
@@ -173,7 +174,9 @@ def select(results: Sequence[TrialResult], rule: Selection) -> Selected:
     complete = [t for t in results if t.complete]
     open_to_choice = contenders(complete, rule)
     if not open_to_choice:
-        errors = "; ".join(dict.fromkeys((t.error or "").partition("\n")[0] for t in results)) or "none was run"
+        if not results:
+            raise HarnessError(Fault("sweep", "no trial has been measured yet", "run `harness sweep`"))
+        errors = "; ".join(dict.fromkeys((t.error or "pruned").partition("\n")[0] for t in results))
         raise HarnessError(Fault("sweep", f"no trial is complete ({errors[:500]})", "mend the cause and run the sweep again"))
     if all(key_values(t, rule.key[:1])[0] == float("-inf") for t in open_to_choice):
         what = f"'{rule.key[0]}' is undefined for every complete trial: no question has what it measures"
@@ -181,7 +184,7 @@ def select(results: Sequence[TrialResult], rule: Selection) -> Selected:
         fix = REGION_KEY if regions else "put another metric first"
         raise HarnessError(Fault("[selection] key", what, fix))
     if reopened := open_again(results, rule):
-        numbers = ", ".join(str(t.trial) for t in reopened[:10])
+        numbers = listed([str(t.trial) for t in reopened])
         what = (
             f"{len(reopened)} pruned trials ({numbers}) could be chosen by this rule, which is not the one they were pruned under"
         )

@@ -188,8 +188,8 @@ class _Sweep:
         logged = self._log_missing()
         if told or dropped or closed or (self.results and logged):
             self.watcher.say(
-                f"resumed: {len(self.results)} finished trials found, {dropped} interrupted ones to be tried again, "
-                f"{logged} results logged that MLflow did not have"
+                f"resumed: {len(self.results)} finished trials found, {dropped} interrupted ones to be tried again under new "
+                f"numbers, {logged} results logged that MLflow did not have"
             )
 
     def _pruning(self) -> bool:

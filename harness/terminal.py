@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +33,7 @@ from harness.spread import QUANTILES
 from harness.whole import Whole
 
 TOP = 10
+EVERY = 15.0  # seconds between two lines of a search that has no trial to show, where there is no bar
 MOST_SETTINGS = 40  # of an estimate, that are shown one by one
 WIDE = 120
 LEFT = ("setting", "splitter", "document", "sections", "text", "source", "model")
@@ -181,10 +183,10 @@ def _show_least_overlap(least: Sequence[LeastOverlap]) -> None:
     telling = [row for row in least if row.tried > 1]
     if not telling:
         return
-    table = _table("splitter", "size", "least overlap", "reaches", "index ratio", "without", "its index ratio")
+    table = _table("splitter", "size", "least overlap", "reaches", "index ratio", "no overlap", "index ratio then")
     for row in telling[:MOST_SETTINGS]:
         name = f"{row.splitter} +{'+'.join(row.prepend)}" if row.prepend else row.splitter
-        reaches = f"{row.ceiling:.1%}{'' if row.full else ' (highest)'}"
+        reaches = f"{row.ceiling:.1%}{'' if row.full else ' (highest of this size)'}"
         without = f"{row.index_ratio_without:.3f}" if row.index_ratio_without is not None else "not tried"
         table.add_row(
             name,
@@ -205,14 +207,15 @@ def _show_least_overlap(least: Sequence[LeastOverlap]) -> None:
 def _show_cost(found: Estimate) -> None:
     counted = "" if found.counted == 1 else f" (counted in {percent(found.counted)} of the chunks)"
     how = "in all" if found.exact else f"about, as the mean of {len(found.points)} points times {found.trials} trials"
-    price = f", price {found.price:.4f}" if found.price is not None else ""
+    price = f"; price {found.price:.4f}" if found.price is not None else ""
     held = f", {found.tokens_held:,} of them at hand already" if found.tokens_held else ""
-    kept = f"; the vector cache would hold {found.cache_bytes / 1e6:.1f} MB of them" if found.cache_bytes else ""
+    kept = f"; in the vector cache, of all: {found.cache_bytes / 1e6:.1f} MB" if found.cache_bytes else ""
     out().print(
         f"one pass: {found.tokens_per_pass:,} tokens; every point whole, {found.trials} trials: {found.tokens:,} tokens "
-        f"{how}{counted}{held}; {found.seconds:.0f} s at {found.tokens_per_second:,.0f} tokens/s, "
-        f"{found.bytes / 1e6:.1f} MB of vectors at most{kept}{price}"
+        f"{how}{counted}{held}{price}; {found.seconds:.0f} s at {found.tokens_per_second:,.0f} tokens/s; "
+        f"vectors of the largest index: {found.bytes / 1e6:.1f} MB{kept}"
     )
+    out().print('a sweep that prunes embeds a small part of it; `prune = "auto"` does so from ten minutes up')
 
 
 def show_chunks(cut: Chunking) -> None:
@@ -263,10 +266,16 @@ def show_sweep(outcome: SweepOutcome, experiment: Experiment) -> None:
         "index: index ratio; ctx@3: mean size of the first three chunks; trunc.: share of chunks that the model cuts"
     )
     kinds = outcome.trials
+    more = f"; the report shows all {len(trials)} settings" if len(trials) > TOP else ""
     out().print(
         f"{kinds['complete']} complete of {outcome.selected.of} trials ({kinds['pruned']} pruned, {kinds['failed']} failed); "
-        f"tokens embedded "
-        f"{outcome.tokens['embedded']:,} of {outcome.tokens['full']:,}; study {outcome.study}"
+        f"study {outcome.study}{more}"
+    )
+    if kinds["pruned"]:
+        out().print("pruned: none could still be chosen; the report has their upper bounds, --complete measures them whole")
+    out().print(
+        f"tokens embedded: {outcome.tokens['embedded']:,}; in the chunks of all settings: {outcome.tokens['full']:,} (a text is "
+        "embedded once, and not at all where its vector is in the cache)"
     )
     tie = f"; the leader is one of {len(outcome.selected.tied)} that tie (=)" if len(outcome.selected.tied) > 1 else ""
     out().print(f"chosen (*): trial {chosen.trial}, {outcome.selected.why}{tie}")
@@ -459,14 +468,14 @@ def _figures(evaluation: Evaluation) -> str:
 
 
 def _first_hits(r: TrialResult) -> str:
-    questions = r.answerable
-    return f"{r.hit_name}@1 {r.hits(1) / questions:.1%}"
+    return f"{r.hit_name}@1 {r.hits(1)}/{r.answerable}"
 
 
 def _most(bound: Bound) -> str:
     """What a setting can still reach, in one figure."""
-    hits = bound.hits(1)
-    return f"{bound.chunks_embedded} chunks embedded" if hits is None else f"at most {bound.hit_name}@1 {hits}/{bound.answerable}"
+    hits, done = [(k, bound.hits(k)) for k in (1, 3)], f"{bound.chunks_embedded} of {bound.metrics['chunks']:.0f} chunks embedded"
+    most = ", ".join(f"{bound.hit_name}@{k} {n}/{bound.answerable}" for k, n in hits if n is not None)
+    return f"at most {most} ({done})" if most else done
 
 
 class _Bar:
@@ -485,6 +494,7 @@ class _Bar:
             transient=True,
         )
         self.task: TaskID | None = None
+        self._told = time.monotonic()
 
     def begin(self, total: int, done: int) -> None:
         self.progress_bar.start()
@@ -503,8 +513,12 @@ class _Bar:
             self.say(f"trial {result.trial} ({result.point}) failed: {result.error.splitlines()[0]}")
 
     def progress(self, alive: int, bound: Bound) -> None:
+        shown = f"{alive} settings side by side, the most promising: {_most(bound)}"
         if self.task is not None:
-            self.progress_bar.update(self.task, best=f"{alive} side by side, {_most(bound)}")
+            self.progress_bar.update(self.task, best=shown)
+        if not self.console.is_terminal and time.monotonic() - self._told > EVERY:
+            self._told = time.monotonic()
+            self.say(shown)
 
     def say(self, message: str) -> None:
         self.console.print(Text(message))

@@ -68,9 +68,10 @@ class Trials:
                     yield opened
                 else:
                     contenders[number] = opened
-            started = time.time()
             for number, found in pruning.best_first(contenders, self._incumbent, self._watcher.progress):
-                yield self._result(number, numbered[number], started, found)
+                # What it took, though others were measured meanwhile.
+                spent = 0.0 if isinstance(found, Exception) else sum(found.seconds.values())
+                yield self._result(number, numbered[number], time.time() - spent, found)
             for number, point in repeated.items():
                 yield self.measure(number, point)
 

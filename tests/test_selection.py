@@ -110,7 +110,7 @@ def test_a_key_whose_first_part_is_undefined_for_every_trial_is_refused_by_its_n
 def test_a_sweep_without_a_complete_trial_says_why():
     with pytest.raises(HarnessError, match=r"no trial is complete \(out of memory; no words\)"):
         select([failed(0), failed(1), failed(2, "no words")], Selection())
-    with pytest.raises(HarnessError, match="none was run"):
+    with pytest.raises(HarnessError, match="no trial has been measured yet"):
         select([], Selection())
 
 
