@@ -59,7 +59,7 @@ def test_a_killed_sweep_goes_on_where_it_was_with_its_results_untouched(project:
 
 
 MOMENTS = {
-    "after it was asked for": "import harness.sweep as s; where, name = s._Sweep, '_measure'; before = True",
+    "after it was asked for": "import harness.trials as t; where, name = t.Trials, 'measure'; before = True",
     "after its result is written": "import harness.state as s; where, name = s.StudyFiles, 'write_result'; before = False",
     "while its run is open": "import harness.tracking as s; where, name = s.Tracker, '_datasets'; before = True",
     "after it is logged": "import harness.tracking as s; where, name = s.Tracker, 'log_trial'; before = False",
