@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from making import Keywords, ask, judged, labelled_corpora, law, one, place
@@ -78,7 +79,8 @@ def test_irrelevant_scores_are_those_of_documents_without_evidence_else_of_chunk
             close = name in documents and (elsewhere or any(p.document_id == name and p.span.touches(span) for p in places))
             if not close and not np.isnan(near[c]):
                 scores.append(near[c])
-    assert evaluate(chunking, questions, embedder, SCORING).irrelevant_quantiles == quantiles(scores)
+    found = evaluate(chunking, questions, embedder, SCORING).irrelevant_quantiles
+    assert found == pytest.approx(quantiles(scores), abs=2e-6)  # halfway between two decimals either may come out
 
 
 def in_batches(data, measurement):
