@@ -28,6 +28,13 @@ class Selection(BaseModel):
     target: float | None = None
     max_context_at_3: float | None = Field(default=None, gt=0)
     allow_baselines: bool = False
+    objective: list[str] = []  # several: their Pareto front, of which a lock names a point
+
+    @model_validator(mode="after")
+    def _several(self) -> Selection:
+        if len(self.objective) == 1 or len(set(self.objective)) < len(self.objective):
+            raise ValueError("objective names at least two different metrics; a single one goes first in key")
+        return self
 
     @model_validator(mode="after")
     def _target(self) -> Selection:
