@@ -5,20 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from harness.bounds import has_bound
 from harness.errors import Fault, HarnessError
 from harness.label_checks import listed
-from harness.records import Bound, TrialResult
+from harness.records import Bound, Point, TrialResult
+from harness.stats import SIGNIFICANCE, least_rate
 
 # What experiments go by whose questions name whole documents or sections.
 REGION_KEY = 'write [selection] key = ["document_hit_at_1", "document_hit_at_3", "-index_ratio"]'
 
 
 class Selection(BaseModel):
-    """`[selection]`; `rule` is a name in `RULES`, `margin` is in questions, `target` a value of the key's first metric."""
+    """`[selection]`; `rule` is a name in `RULES`, `margin` is in questions, `target` a value of the key's first metric.
+
+    `target_by`: what must reach the target, the value as measured or its lower bound.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -26,6 +31,7 @@ class Selection(BaseModel):
     rule: str = "best"
     margin: int = Field(default=1, ge=0)
     target: float | None = None
+    target_by: Literal["value", "lower_bound"] = "value"
     max_context_at_3: float | None = Field(default=None, gt=0)
     allow_baselines: bool = False
     objective: list[str] = []  # several: their Pareto front, of which a lock names a point
@@ -40,7 +46,28 @@ class Selection(BaseModel):
     def _target(self) -> Selection:
         if (self.rule == "target") != (self.target is not None):
             raise ValueError("rule 'target' and target = ... go together")
+        if self.target_by == "lower_bound" and self.target is None:
+            raise ValueError("target_by = 'lower_bound' needs rule 'target' and target = ...")
+        if self.target_by == "lower_bound" and not self.key[0].startswith(("hit_at_", "document_hit_at_")):
+            raise ValueError(f"target_by = 'lower_bound' goes by hits, not by '{self.key[0]}'")
         return self
+
+
+class Candidate(Protocol):
+    """What a rule looks at: a complete trial, or what one would have been on other questions."""
+
+    @property
+    def metrics(self) -> Mapping[str, float]: ...
+
+    @property
+    def answerable(self) -> int: ...
+
+    @property
+    def point(self) -> Point: ...
+
+
+C = TypeVar("C", bound=Candidate)
+Rule = Callable[[Sequence[C], C, "Selection"], tuple[C, str]]
 
 
 @dataclass(frozen=True)
@@ -55,7 +82,7 @@ class Selected:
     of: int
 
 
-def key_values(trial: TrialResult, key: Sequence[str]) -> tuple[float, ...]:
+def key_values(trial: Candidate, key: Sequence[str]) -> tuple[float, ...]:
     """A trial's key, each part so that higher is better; an undefined part is the worst."""
     return key_of(trial.metrics, key)
 
@@ -80,40 +107,76 @@ def objective(trial: TrialResult, key: Sequence[str]) -> float:
     return math.fsum(metrics[part] / (questions + 1) ** i for i, part in enumerate(hits))
 
 
-def _cheapness(trial: TrialResult) -> tuple[float, ...]:
+def _cheapness(trial: Candidate) -> tuple[float, ...]:
     return tuple(trial.metrics[name] for name in ("context_at_3", "index_ratio", "chunks"))
 
 
-def _best(trials: Sequence[TrialResult], leader: TrialResult, rule: Selection) -> tuple[TrialResult, str]:
+def _cheapest(trials: Sequence[C]) -> C:
+    return min(trials, key=lambda t: (_cheapness(t), t.point))
+
+
+def _best(trials: Sequence[C], leader: C, rule: Selection) -> tuple[C, str]:
     return leader, f"best by {', then '.join(rule.key)}"
 
 
-def _within(trials: Sequence[TrialResult], leader: TrialResult, rule: Selection) -> tuple[TrialResult, str]:
+def _within(trials: Sequence[C], leader: C, rule: Selection) -> tuple[C, str]:
     """The cheapest trial that has at most `margin` questions less than the leader in the key's first metric."""
     name, questions = rule.key[0], leader.answerable
     floor = round(leader.metrics[name] * questions) - rule.margin
     near = [t for t in trials if name in t.metrics and round(t.metrics[name] * questions) >= floor]
-    chosen = min(near, key=lambda t: (_cheapness(t), t.point))
-    return chosen, f"the cheapest of {len(near)} trials at most {rule.margin} question(s) below the leader in {name}"
+    return _cheapest(near), f"the cheapest of {len(near)} trials at most {rule.margin} question(s) below the leader in {name}"
 
 
-def _target(trials: Sequence[TrialResult], leader: TrialResult, rule: Selection) -> tuple[TrialResult, str]:
+def _target(trials: Sequence[C], leader: C, rule: Selection) -> tuple[C, str]:
     """The cheapest trial that reaches the target in the key's first metric. Raises HarnessError when none does."""
     name, target = rule.key[0], rule.target or 0.0
+    if rule.target_by == "lower_bound":
+        return _surely_target(trials, leader, rule)
     reaching = [t for t in trials if t.metrics.get(name, -1.0) >= target]
     if not reaching:
         what = f"no trial reaches {name} >= {target:g}; the leader has {leader.metrics.get(name, float('nan')):.3f}"
         raise HarnessError(Fault("[selection] target", what, "lower the target or widen the search space"))
-    return min(
-        reaching, key=lambda t: (_cheapness(t), t.point)
-    ), f"the cheapest of {len(reaching)} trials with {name} >= {target:g}"
+    return _cheapest(reaching), f"the cheapest of {len(reaching)} trials with {name} >= {target:g}"
 
 
-RULES: dict[str, Callable[[Sequence[TrialResult], TrialResult, Selection], tuple[TrialResult, str]]] = {
-    "best": _best,
-    "within": _within,
-    "target": _target,
-}
+def _surely_target(trials: Sequence[C], leader: C, rule: Selection) -> tuple[C, str]:
+    """The same by the lower bound of a rate, shared among all trials, for the search looks at every one.
+
+    Raises HarnessError also when the questions are too few for any rate to have such a bound.
+    """
+    name, target, questions = rule.key[0], rule.target or 0.0, leader.answerable
+    confidence = 1 - SIGNIFICANCE / len(trials)
+    highest = least_rate(questions, questions, confidence)
+    if highest < target:
+        needed = math.ceil(math.log(1 - confidence) / math.log(target)) if target < 1 else None
+        what = (
+            f"{questions} questions can't show {name} >= {target:g} for one of {len(trials)} trials: "
+            f"all of them hit have a lower bound of {highest:.3f}"
+        )
+        more = f"label at least {needed} questions" if needed else "no number of questions can show 1"
+        raise HarnessError(Fault("[selection] target", what, f'{more}, lower the target, or leave out target_by = "lower_bound"'))
+    bounds = {t.point: least_rate(round(t.metrics.get(name, 0.0) * questions), questions, confidence) for t in trials}
+    reaching = [t for t in trials if bounds[t.point] >= target]
+    if not reaching:
+        best = max(bounds.values())
+        what = f"no trial's lower bound of {name} reaches {target:g}; the highest is {best:.3f}"
+        raise HarnessError(Fault("[selection] target", what, "label more questions, lower the target or widen the search space"))
+    return _cheapest(reaching), (
+        f"the cheapest of {len(reaching)} trials whose lower bound of {name} (exact, {1 - SIGNIFICANCE:.0%} for all "
+        f"{len(trials)} together) is >= {target:g}"
+    )
+
+
+def apply(trials: Sequence[C], rule: Selection) -> tuple[list[C], C, str]:
+    """The leaders in canonical order, the chosen one and why; trials that may be chosen, at least one, in any order."""
+    in_order = sorted(trials, key=lambda t: t.point)
+    values = [key_values(t, rule.key) for t in in_order]
+    best = max(values)
+    leaders = [t for t, value in zip(in_order, values, strict=True) if value == best]
+    return leaders, *RULES[rule.rule](in_order, leaders[0], rule)
+
+
+RULES: dict[str, Rule[Any]] = {"best": _best, "within": _within, "target": _target}
 
 
 def _below(bound: Bound, best: TrialResult, rule: Selection) -> bool:
@@ -138,6 +201,8 @@ def beaten(bound: Bound, best: TrialResult, rule: Selection) -> bool:
 
 def unbounded(rule: Selection, ks: tuple[int, ...], char_k: int) -> str | None:
     """Why no setting can be known not to be chosen before it is measured whole; None when it can."""
+    if rule.objective:
+        return f"several objectives ({', '.join(rule.objective)}) have no bound together"
     if rule.rule not in BEATEN:
         return f"rule '{rule.rule}' has no bound"
     deciding = rule.key[:1] if rule.rule == "within" else rule.key
@@ -147,7 +212,7 @@ def unbounded(rule: Selection, ks: tuple[int, ...], char_k: int) -> str | None:
 
 def incumbent(results: Sequence[TrialResult], rule: Selection) -> TrialResult | None:
     """The best complete trial so far of those that may be chosen."""
-    allowed = [t for t in contenders(results, rule) if _affordable(t, rule)]
+    allowed = affordable(results, rule)
     return ordered(allowed, rule.key)[0] if allowed else None
 
 
@@ -171,6 +236,11 @@ def distinct(results: Sequence[TrialResult]) -> list[TrialResult]:
 def contenders(results: Sequence[TrialResult], rule: Selection) -> list[TrialResult]:
     """The distinct complete trials that may be chosen: baselines only where the rule allows them."""
     return [t for t in distinct(results) if rule.allow_baselines or not t.point.baseline]
+
+
+def affordable(results: Sequence[TrialResult], rule: Selection) -> list[TrialResult]:
+    """Those that may be chosen and meet the constraint."""
+    return [t for t in contenders(results, rule) if _affordable(t, rule)]
 
 
 def select(results: Sequence[TrialResult], rule: Selection) -> Selected:
@@ -200,11 +270,8 @@ def select(results: Sequence[TrialResult], rule: Selection) -> Selected:
     if not allowed:
         what = f"no trial has context_at_3 <= {rule.max_context_at_3:g}"
         raise HarnessError(Fault("[selection] max_context_at_3", what, "raise it or add smaller chunk sizes"))
-    ordered = sorted(allowed, key=lambda t: t.point)
-    best = max(key_values(t, rule.key) for t in ordered)
-    tied = [t for t in ordered if key_values(t, rule.key) == best]
-    chosen, why = RULES[rule.rule](ordered, tied[0], rule)
-    return Selected(tied[0], chosen, tuple(sorted(t.trial for t in tied)), why, len(complete), len(results))
+    leaders, chosen, why = apply(allowed, rule)
+    return Selected(leaders[0], chosen, tuple(sorted(t.trial for t in leaders)), why, len(complete), len(results))
 
 
 def ordered(results: Sequence[TrialResult], key: Sequence[str]) -> list[TrialResult]:

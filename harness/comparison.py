@@ -1,0 +1,141 @@
+"""Every setting beside the leader on the same questions: which are measurably worse, and what this question set can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness import stats
+from harness.ranking import FloatArray
+from harness.records import TrialResult
+from harness.scores import Scores
+from harness.stats import SIGNIFICANCE, Interval
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One setting beside the leader; differences are its score minus the leader's, `won` and `lost` count questions.
+
+    `p_value` is one-sided, that it is worse; `corrected` is that times the number of settings it was one of.
+    """
+
+    trial: TrialResult
+    value: float
+    interval: Interval | None
+    difference: float
+    difference_interval: Interval | None
+    won: int
+    lost: int
+    p_value: float
+    corrected: float
+
+    @property
+    def measurably_worse(self) -> bool:
+        return self.corrected <= SIGNIFICANCE
+
+    @property
+    def identical(self) -> bool:
+        """Whether no question tells it from the leader."""
+        return self.won == self.lost == 0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All complete settings beside the leader by one metric, in the order given; the leader is among them.
+
+    `candidates` is the number of settings that cut differently and could have been chosen, pruned ones too: the leader was picked
+    out of so many, and p-values are corrected for as many comparisons.
+    """
+
+    metric: str
+    leader: TrialResult
+    questions: int
+    groups: int
+    reliable: bool
+    hits: bool
+    candidates: int
+    settings: tuple[Beside, ...]
+    needed: tuple[int | None, int | None]  # questions to tell the next best from the leader, and half of the tie set
+
+    @property
+    def tie_set(self) -> tuple[Beside, ...]:
+        """Settings that are not measurably worse than the leader, leader included; not the baselines.
+
+        Reported, never used to choose: not measurably worse is not as good.
+        """
+        return tuple(s for s in self.settings if not s.measurably_worse and not s.trial.point.baseline)
+
+    @property
+    def compared(self) -> int:
+        """Settings that were compared, leader included, baselines not."""
+        return sum(not s.trial.point.baseline for s in self.settings)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether more than half of the settings tie: this question set can't decide between them."""
+        return self.compared > 1 and 2 * len(self.tie_set) > self.compared
+
+    def of(self, trial: TrialResult) -> Beside | None:
+        return next((s for s in self.settings if s.trial.trial == trial.trial), None)
+
+
+def compare(found: Scores, leader: TrialResult, candidates: int, seed: int) -> Comparison:
+    """Compare settings with the leader.
+
+    With a p-value one-sided and Bonferroni's correction for `candidates` - 1 comparisons, the truly best setting is in the tie
+    set in at least 95 % of all question sets, whichever setting happens to lead: for it to be missed, one of so many tests of a
+    true hypothesis would have to fail.
+    """
+    differences = found.differences(leader)
+    p_values = stats.worse(differences, found.groups, seed)
+    factor = max(1, candidates - 1)
+    settings = tuple(
+        _beside(found, trial, differences[:, i], float(p_values[i]), min(1.0, factor * float(p_values[i])))
+        for i, trial in enumerate(found.trials)
+    )
+    unfinished = Comparison(
+        metric=found.metric,
+        leader=leader,
+        questions=len(found.questions),
+        groups=found.group_count,
+        reliable=found.reliable,
+        hits=found.hits,
+        candidates=candidates,
+        settings=settings,
+        needed=(None, None),
+    )
+    return _with_needed(unfinished, found, differences, SIGNIFICANCE / factor)
+
+
+def _beside(found: Scores, trial: TrialResult, difference: FloatArray, p_value: float, corrected: float) -> Beside:
+    values = found.column(trial)
+    return Beside(
+        trial=trial,
+        value=float(values.mean()),
+        interval=stats.mean_interval(values, found.groups),
+        difference=float(difference.mean()),
+        difference_interval=stats.difference_interval(difference, found.groups),
+        won=int((difference > stats.TOLERANCE).sum()),
+        lost=int((difference < -stats.TOLERANCE).sum()),
+        p_value=p_value,
+        corrected=corrected,
+    )
+
+
+def _with_needed(made: Comparison, found: Scores, differences: FloatArray, significance: float) -> Comparison:
+    """About how many questions would decide, from the losses as they were seen."""
+    tied = {s.trial.trial for s in made.tie_set} - {made.leader.trial}
+    columns = [differences[:, i] for i, trial in enumerate(found.trials) if trial.trial in tied]
+    needed = [stats.questions_needed(column, found.groups, significance) for column in columns if np.any(column)]
+    known = sorted(n for n in needed if n is not None)
+    half = known[(len(known) - 1) // 2] if known and 2 * len(known) >= len(columns) else None
+    nearest = max((c for c in columns if np.any(c)), key=lambda c: float(c.mean()), default=None)
+    first = None if nearest is None else stats.questions_needed(nearest, found.groups, significance)
+    return Comparison(**{**vars(made), "needed": (first, half)})
+
+
+def candidates(results: Sequence[TrialResult]) -> int:
+    """How many different cuts could have been chosen: complete and pruned ones, no baselines."""
+    return len({r.chunking_sha256 for r in results if r.chunking_sha256 and not r.point.baseline})
