@@ -17,7 +17,7 @@ from harness.records import TrialResult
 from harness.scores import Groups, first_quality, scores
 from harness.selection import Selected, Selection
 from harness.splits import group_keys
-from harness.stats import Interval
+from harness.stats import SIGNIFICANCE, Interval
 
 T = TypeVar("T")
 
@@ -82,6 +82,23 @@ def _comparison_json(made: Comparison) -> dict[str, Any]:
 
 def _bounds(interval: Interval | None) -> list[float] | None:
     return [interval.low, interval.high] if interval else None
+
+
+def sentences(found: Analysis) -> list[str]:
+    """What to know beside the answer: how sure it is, and how many settings may be as good."""
+    said, made = [], found.comparison
+    if made and made.compared > 1:
+        said.append(
+            f"{len(made.tie_set)} of {made.compared} settings are not measurably worse than the leader by {made.metric} "
+            f"(one-sided, {SIGNIFICANCE:.0%} over all {made.candidates} together): the tie set, which chooses nothing."
+        )
+    if found.optimism and found.optimism.shrinkage > 0:
+        o = found.optimism
+        said.append(
+            f"The best of many looks better than it is: {o.metric} {o.dev:.1%} on dev, about {o.expected:.1%} to be expected of "
+            "fresh questions."
+        )
+    return said
 
 
 def groups_of(labelled: Labelled) -> Groups:

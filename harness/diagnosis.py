@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
+from harness.analysis import Analysis
+from harness.curve import drops
+from harness.errors import counted
 from harness.formats import Labelled
-from harness.records import QuestionScore, TrialResult
+from harness.records import Evidence, QuestionScore, TrialResult
 from harness.selection import Selected, distinct
+from harness.stats import FEW_GROUPS
 
 NEAR_ALL, POOR, NEAR_EDGE = 0.95, 0.3, 0.95
+AS_LONG = 0.8  # of its section: such evidence is no passage of it
 
 
 @dataclass(frozen=True)
@@ -27,6 +34,8 @@ class _Sweep:
     results: Sequence[TrialResult]
     selected: Selected
     labelled: Labelled
+    analysis: Analysis
+    studies: Sequence[Mapping[str, Any]]
 
     @property
     def leader(self) -> TrialResult:
@@ -65,14 +74,62 @@ def _too_easy(sweep: _Sweep) -> Finding | None:
     if min(sweep.rates) < NEAR_ALL or len(sweep.rates) == 1 or sweep.pruned:
         return None
     what = f"every one of {len(sweep.rates)} settings has at least {NEAR_ALL:.0%} of its answers first"
-    return Finding("too easy", what, "add boundary cases, look-alike sections and other wordings")
+    return Finding("too easy", what, "the questions are too easy: add boundary cases, look-alike sections and other wordings")
+
+
+def _long_labels(sweep: _Sweep) -> Finding | None:
+    evidence = [q.evidence for q in sweep.labelled.dev if q.evidence and q.evidence.whole]
+    long = sum(_fills_a_section(e, sweep.labelled) for e in evidence)
+    if not evidence or 2 * long < len(evidence):
+        return None
+    what = f"the evidence of {long} of {len(evidence)} dev questions is about as long as its section"
+    return Finding("long labels", what, "label the shortest text that answers: whole sections say nothing of where to cut")
+
+
+def _fills_a_section(evidence: Evidence, labelled: Labelled) -> bool:
+    """Whether some place is most of one of several sections of its document."""
+    for place in evidence.places():
+        sections = labelled.corpus[place.document_id].sections
+        own = [s.span.length for s in sections if s.span.touches(place.span)]
+        if len(sections) > 1 and own and place.span.length >= AS_LONG * sum(own):
+            return True
+    return False
 
 
 def _poor(sweep: _Sweep) -> Finding | None:
     if max(sweep.rates) > POOR:
         return None
-    what = f"no setting has more than {max(sweep.rates):.0%} of its answers first"
-    return Finding("poor", what, "look at the scores, the labels and the retriever before the chunk size")
+    causes = Counter(q.cause for q in sweep.questions if q.cause)
+    why = ", ".join(f"{n} {cause}" for cause, n in causes.most_common())
+    what = f"no setting has more than {max(sweep.rates):.0%} of its answers first (misses of the leader: {why or 'none'})"
+    fix = "look at the scores of the first chunks, for documents that are missing, at the labels and at the retriever"
+    return Finding("poor", what, f"{fix} before the chunk size")
+
+
+def _undecided(sweep: _Sweep) -> Finding | None:
+    made = sweep.analysis.comparison
+    if made is None or not made.undecided or _alike(sweep):
+        return None
+    what = (
+        f"{len(made.tie_set)} of {made.compared} settings are not measurably worse than the leader in {made.metric}: "
+        f"these {made.questions} questions can't decide between them"
+    )
+    first, half = made.needed
+    if half is not None:
+        return Finding("undecided", what, f"about {half} questions would tell half of them apart; till then weigh the cost")
+    if first is not None:
+        return Finding("undecided", what, f"about {first} questions would tell the next best apart; till then weigh the cost")
+    return Finding("undecided", what, "they score alike, which more questions may not change: weigh the cost")
+
+
+def _few_groups(sweep: _Sweep) -> Finding | None:
+    made = sweep.analysis.comparison
+    if made is None or made.reliable:
+        return None
+    shared = made.groups < made.questions
+    groups = f", which share evidence or sections: {made.groups} groups" if shared else ""
+    what = f"the statistics rest on {made.questions} questions{groups}; under {FEW_GROUPS} their intervals are unreliable"
+    return Finding("few groups", what, "label questions about other passages")
 
 
 def _ties(sweep: _Sweep) -> Finding | None:
@@ -110,7 +167,7 @@ def _cut(sweep: _Sweep) -> Finding | None:
         return None
     right = sum(bool(q.right_section_first) for q in cut)
     what = f"{len(cut)} of {len(sweep.questions)} answers are cut at the leader ({right} with the right section first)"
-    return Finding("cut", what, "more overlap or larger chunks would keep them whole")
+    return Finding("cut", what, "more overlap or larger chunks would keep them whole, or cuts at structure")
 
 
 def _truncation(sweep: _Sweep) -> Finding | None:
@@ -118,6 +175,34 @@ def _truncation(sweep: _Sweep) -> Finding | None:
     if not share:
         return None
     return Finding("truncation", f"the model cuts {share:.1%} of the leader's chunks", "choose a smaller chunk size")
+
+
+def _largest_worse(sweep: _Sweep) -> Finding | None:
+    curve = next(iter(sweep.analysis.curves), None)
+    worse = [(line, last) for line in (curve.lines if curve else ()) if (last := drops(line))]
+    if curve is None or not worse:
+        return None
+    line, last = max(worse, key=lambda pair: pair[0].points[-2].value - pair[1].value)
+    before = line.points[-2]
+    more = f" (and {len(worse) - 1} more lines)" if len(worse) > 1 else ""
+    what = (
+        f"the largest size of {line.splitter} with {line.overlap_ratio:.0%} overlap, {last.size}, has {curve.metric} "
+        f"{last.value:.1%}, the one below it, {before.size}, {before.value:.1%}{more}"
+    )
+    return Finding("largest worse", what, "such chunks cover several topics and match none sharply: stay below")
+
+
+def _edited_labels(sweep: _Sweep) -> Finding | None:
+    """Evidence of the same dev questions that was another in an earlier study, whose results were seen."""
+    if not sweep.studies:
+        return None
+    now, before = sweep.studies[-1], sweep.studies[:-1]
+    same = [study for study in before if study.get("dev questions") == now.get("dev questions")]
+    edited = sum(study.get("evidence") != now.get("evidence") for study in same)
+    if not edited:
+        return None
+    what = f"the labels of these dev questions were edited after results were seen: {counted(edited, 'earlier study', 'earlier studies')} had others"
+    return Finding("edited labels", what, "say why, and trust the holdout only if its labels were not")
 
 
 def _uncut(sweep: _Sweep) -> Finding | None:
@@ -156,12 +241,17 @@ def _unreviewed(sweep: _Sweep) -> Finding | None:
 
 LOOKS: tuple[Callable[[_Sweep], Finding | None], ...] = (
     _too_easy,
+    _long_labels,
     _poor,
+    _undecided,
+    _few_groups,
     _ties,
     _near_ties,
     _one_question,
     _cut,
     _truncation,
+    _largest_worse,
+    _edited_labels,
     _uncut,
     _edge,
     _alike,
@@ -169,7 +259,13 @@ LOOKS: tuple[Callable[[_Sweep], Finding | None], ...] = (
 )
 
 
-def diagnose(results: Sequence[TrialResult], selected: Selected, labelled: Labelled) -> tuple[Finding, ...]:
-    """Findings about a sweep on labelled dev questions."""
-    sweep = _Sweep(results, selected, labelled)
+def diagnose(
+    results: Sequence[TrialResult],
+    selected: Selected,
+    labelled: Labelled,
+    analysis: Analysis,
+    studies: Sequence[Mapping[str, Any]] = (),
+) -> tuple[Finding, ...]:
+    """Findings about a sweep on labelled dev questions; `studies` are the identities of those under its name, its own last."""
+    sweep = _Sweep(results, selected, labelled, analysis, studies)
     return tuple(finding for look in LOOKS if (finding := look(sweep)))

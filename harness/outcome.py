@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from harness.analysis import Analysis
 from harness.diagnosis import Finding
 from harness.pipeline import run_metrics
 from harness.records import Bound, TrialResult
@@ -44,6 +45,7 @@ class SweepOutcome:
     run_id: str
     results: tuple[TrialResult, ...]
     selected: Selected
+    analysis: Analysis
     diagnosis: tuple[Finding, ...]
     sources: tuple[SourceRow, ...]  # of the chosen trial
     runs: dict[int, str]
@@ -75,6 +77,7 @@ class SweepOutcome:
             "tied": list(self.selected.tied),
             "why": self.selected.why,
             "tokens": self.tokens,
+            "statistics": self.analysis.as_json(),
             "diagnosis": [vars(finding) for finding in self.diagnosis],
             "by_source": [vars(row) for row in self.sources],
             "ui_url": self.ui_url,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from harness import lock as locks
 from harness import selection
+from harness.analysis import Analysis, analyse, groups_of
 from harness.diagnosis import Finding, diagnose
 from harness.errors import HarnessError
 from harness.experiment import Experiment
@@ -29,6 +31,7 @@ class Facts:
     study: dict[str, Any]
     results: tuple[TrialResult, ...]
     selected: Selected
+    analysis: Analysis
     diagnosis: tuple[Finding, ...]
     lock: Lock | None
     locked: TrialResult | None
@@ -91,13 +94,17 @@ class Facts:
     @cached_property
     def changed(self) -> tuple[str, ...]:
         """What of the data is no longer the sweep's: offsets into it would point at other words."""
-        known = self.study.get("identity", {})
-        now = {
-            "corpus": self.labelled.corpus.sha256,
-            "dev questions": questions_sha256(self.labelled.dev),
-            "evidence": labels_sha256(self.labelled.dev),
-        }
-        return tuple(name for name, digest in now.items() if known.get(name, digest) != digest)
+        return _changed(self.study, self.labelled)
+
+
+def _changed(study: Mapping[str, Any], labelled: Labelled) -> tuple[str, ...]:
+    known = study.get("identity", {})
+    now = {
+        "corpus": labelled.corpus.sha256,
+        "dev questions": questions_sha256(labelled.dev),
+        "evidence": labels_sha256(labelled.dev),
+    }
+    return tuple(name for name, digest in now.items() if known.get(name, digest) != digest)
 
 
 def gather(experiment: Experiment) -> Facts:
@@ -108,15 +115,20 @@ def gather(experiment: Experiment) -> Facts:
     selected = selection.select(results, experiment.selection)
     labelled = experiment.read_labels()
     made = _current_lock(experiment)
+    study = files.read()
+    # Of changed data the groups can't be known any more: every question is one of its own then.
+    groups = {} if _changed(study, labelled) else groups_of(labelled)
+    analysis = analyse(results, selected, experiment.selection, groups, experiment.search.seed)
     opened = recorded(experiment)
     return Facts(
         experiment=experiment,
         labelled=labelled,
         files=files,
-        study=files.read(),
+        study=study,
         results=results,
         selected=selected,
-        diagnosis=diagnose(results, selected, labelled),
+        analysis=analysis,
+        diagnosis=diagnose(results, selected, labelled, analysis, state.identities()),
         lock=made,
         locked=_locked_result(state, made) if made else None,
         record=opened.record if opened else None,

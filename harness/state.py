@@ -121,6 +121,10 @@ class State:
             raise HarnessError(Fault("sweep", what, "run `harness sweep` first"))
         return self.study(generations[-1])
 
+    def identities(self) -> list[dict[str, Any]]:
+        """What made each study under the experiment's name another one, oldest first."""
+        return [self.study(n).read().get("identity", {}) for n in self.generations()]
+
     def exclusive(self, what: str) -> FileLock:
         """A lock between processes of this machine; acquire it with a timeout of its own."""
         self._make_home()

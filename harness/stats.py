@@ -133,7 +133,7 @@ def worse(differences: FloatArray, groups: IntArray, seed: int) -> FloatArray:
     # Enough of them that a p-value can be small enough for the number of candidates.
     resamples = max(RESAMPLES, 80 * differences.shape[1])
     if 2 ** len(sums) <= resamples:
-        every = np.array(list(product((-1.0, 1.0), repeat=len(sums)))).reshape(-1, len(sums))
+        every = np.array(list(product((-1.0, 1.0), repeat=len(sums)))).reshape(2 ** len(sums), len(sums))
         return np.asarray((every @ sums <= observed).mean(axis=0), dtype=np.float64)
     rng = np.random.default_rng(seed)
     as_low = np.zeros(differences.shape[1])

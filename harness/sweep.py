@@ -11,6 +11,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from harness import selection
+from harness.analysis import Analysis, analyse, groups_of, sentences
 from harness.diagnosis import diagnose
 from harness.errors import Fault, HarnessError, Refused, TrackingDown
 from harness.experiment import Experiment
@@ -141,6 +142,7 @@ class _Sweep:
         self.tracking_error: TrackingDown | None = None
         self.runs: dict[int, str] = {}
         self.complete = complete
+        self.analysis: Analysis | None = None
         self.trials = Trials(experiment, inputs, self.results, watcher)
 
     def run(self) -> SweepOutcome:
@@ -281,6 +283,7 @@ class _Sweep:
         except HarnessError as error:  # no trial meets the constraint; the outcome says so again
             self._end_run(status, str(error), {}, {})
             return
+        self.analysis = self._analyse(selected)
         chosen, pruned = selected.chosen, sum(r.pruned for r in self.results.values())
         note = (
             f"**{self.experiment.question or self.experiment.name}**\n\n"
@@ -292,8 +295,14 @@ class _Sweep:
         )
         if len(selected.tied) > 1:
             note += f" {len(selected.tied)} settings tie on the whole key."
+        note += "".join(f" {sentence}" for sentence in sentences(self.analysis))
         tags = {"harness.chosen_trial": str(chosen.trial), "harness.chosen": str(chosen.point)}
         self._end_run(status, note, {"trials_complete": float(selected.complete), "trials_pruned": float(pruned)}, tags)
+
+    def _analyse(self, selected: selection.Selected) -> Analysis:
+        experiment = self.experiment
+        results = list(self.results.values())
+        return analyse(results, selected, experiment.selection, groups_of(self.labelled), experiment.search.seed)
 
     def _end_run(self, status: str, note: str, metrics: dict[str, float], tags: dict[str, str]) -> None:
         try:
@@ -305,9 +314,13 @@ class _Sweep:
         results = tuple(self.results[n] for n in sorted(self.results))
         selected = selection.select(results, self.experiment.selection)
         command, url = self.tracker.ui(f"dev/{selected.leader.hit_name.replace(' ', '_')}_at_1")
-        diagnosis = diagnose(results, selected, self.labelled)
+        analysis = self.analysis or self._analyse(selected)
+        studies = State(self.experiment).identities()
+        diagnosis = diagnose(results, selected, self.labelled, analysis, studies)
         sources = by_source(selected.chosen.evaluation, self.labelled.dev)
-        return SweepOutcome(self.name, self.parent, results, selected, diagnosis, sources, dict(self.runs), command, url)
+        return SweepOutcome(
+            self.name, self.parent, results, selected, analysis, diagnosis, sources, dict(self.runs), command, url
+        )
 
 
 def _with_cost(result: TrialResult, tokens: int) -> TrialResult:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from making import law, one, scored
 from pydantic import ValidationError
 
+from harness.analysis import analyse
 from harness.diagnosis import diagnose
 from harness.errors import HarnessError
 from harness.formats import Labelled, SealedHoldout
@@ -26,7 +27,9 @@ def trial(number, hits=5, hits3=None, size=50, context=150.0, ratio=1.0, questio
     """A complete trial of ten answerable questions, so many of them hit at once and within three."""
     hits3 = hits if hits3 is None else hits3
     ranks = [1] * hits + [2] * (hits3 - hits) + [None] * (QUESTIONS - hits3)
-    scores = questions or tuple(replace(scored(0.5), question_id=f"q{i}", hit_rank=r) for i, r in enumerate(ranks))
+    scores = questions or tuple(
+        replace(scored(0.5), question_id=f"q{i}", hit_rank=r, values=hit_values(r)) for i, r in enumerate(ranks)
+    )
     metrics = {
         "hit_at_1": hits / QUESTIONS,
         "hit_at_3": hits3 / QUESTIONS,
@@ -36,8 +39,12 @@ def trial(number, hits=5, hits3=None, size=50, context=150.0, ratio=1.0, questio
         "chunks": 100.0,
         "truncated_share": truncated,
     }
-    evaluation = Evaluation(metrics, scores, "c", "s", {"count": 0}, 1, 1, {})
+    evaluation = Evaluation(metrics, scores, f"{size}", "s", {"count": 0}, 1, 1, {})
     return TrialResult(number, point or Point("words", size, 0.0), "words", 0.0, 1.0, evaluation)
+
+
+def hit_values(rank):
+    return {f"hit_at_{k}": float(rank is not None and rank <= k) for k in (1, 3)}
 
 
 def failed(number, error="out of memory"):
@@ -128,8 +135,14 @@ def test_a_key_without_hit_rates_is_maximised_by_its_first_part():
     assert objective(trial(0, ratio=1.3), ["-index_ratio", "chunks"]) == -1.3
 
 
+def diagnosed(trials, studies=()):
+    rule = Selection()
+    selected = select(trials, rule)
+    return diagnose(trials, selected, LABELLED, analyse(trials, selected, rule, {}, 7), studies)
+
+
 def names(trials):
-    return {finding.name for finding in diagnose(trials, select(trials, Selection()), LABELLED)}
+    return {finding.name for finding in diagnosed(trials)}
 
 
 def test_questions_that_every_setting_answers_are_too_easy():
@@ -149,8 +162,8 @@ def test_ties_and_leads_of_one_question_are_said():
 
 
 def test_cut_answers_and_truncated_chunks_of_the_leader_are_said():
-    cut = QuestionScore("q", True, None, {}, "cut", True, None, ())
-    trials = [trial(0, 5, questions=(scored(0.5), cut), truncated=0.25)]
-    found = {f.name: f.sentence for f in diagnose(trials, select(trials, Selection()), LABELLED)}
+    cut = QuestionScore("q", True, None, hit_values(None), "cut", True, None, ())
+    trials = [trial(0, 5, questions=(replace(scored(0.5), values=hit_values(1)), cut), truncated=0.25)]
+    found = {f.name: f.sentence for f in diagnosed(trials)}
     assert found["cut"] == "1 of 2 answers are cut at the leader (1 with the right section first)"
     assert found["truncation"] == "the model cuts 25.0% of the leader's chunks"
