@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from harness.audit import Audit
     from harness.estimated import Estimate
+    from harness.gate import Gated
     from harness.holdout import Opened
     from harness.label_advice import Lengths
     from harness.lock import Locked
@@ -143,6 +144,12 @@ class LoadedExperiment:
         from harness.audit import audit
 
         return audit(self.experiment, tracking_uri)
+
+    def gate(self, baseline: str, trial: int | None = None) -> Gated:
+        """Whether the rule's choice, or a trial by number, is measurably worse on dev than a lock: its small file, or its id."""
+        from harness.gate import gate
+
+        return gate(self.experiment, baseline, trial)
 
     def report(self, out: Path | None = None, tracking_uri: str | None = None) -> Path:
         """Write the HTML report and its plots, and log them to the sweep's run; the page's path."""

@@ -268,10 +268,10 @@ def sweep(
 @verb
 def lock(experiment: Path, trial: int | None, because: str | None) -> Any:
     """Freeze the chosen trial, its dev threshold and all identities."""
-    from harness import api, terminal
+    from harness import api, console, terminal
     from harness.lock import as_json
 
-    locked = api.load(experiment).lock(trial, because, terminal.say)
+    locked = api.load(experiment).lock(trial, because, console.say)
     return as_json(locked), lambda: terminal.show_lock(locked), 0
 
 
@@ -281,9 +281,9 @@ def lock(experiment: Path, trial: int | None, because: str | None) -> Any:
 @verb
 def holdout(experiment: Path, tracking_uri: str | None) -> Any:
     """Open the holdout once and record the result."""
-    from harness import api, terminal
+    from harness import api, console, terminal
 
-    opened = api.load(experiment).holdout(tracking_uri, terminal.say)
+    opened = api.load(experiment).holdout(tracking_uri, console.say)
     return opened.as_json(), lambda: terminal.show_holdout(opened), 0
 
 
@@ -298,6 +298,36 @@ def audit(experiment: Path | None, tracking_uri: str | None) -> Any:
 
     found = api.load(experiment).audit(tracking_uri) if experiment else audits.audit(None, tracking_uri)
     return audits.as_json(found), lambda: terminal.show_audit(found), 1 if found.findings else 0
+
+
+@cli.command()
+@click.argument("first", metavar="RUN")
+@click.argument("second", metavar="RUN")
+@TRACKING
+@verb
+def compare(first: str, second: str, tracking_uri: str | None) -> Any:
+    """Compare two measured settings question by question.
+
+    RUN is an experiment file (its locked trial, else its choice), EXP:TRIAL, or the id of a trial's run.
+    """
+    from harness import terminal_statistics
+    from harness.compare import compare as compared
+
+    found = compared(first, second, tracking_uri)
+    return found.as_json(), lambda: terminal_statistics.show_compared(found), 0
+
+
+@cli.command()
+@EXPERIMENT
+@click.option("--baseline", required=True, metavar="LOCK", help="A .lock.toml that is checked in, or a lock's id.")
+@click.option("--trial", type=click.IntRange(0), metavar="N", help="Another trial than the rule's choice.")
+@verb
+def gate(experiment: Path, baseline: str, trial: int | None) -> Any:
+    """For CI: exit 1 when the experiment's choice is measurably worse on dev than a lock's setting was."""
+    from harness import api, terminal_statistics
+
+    found = api.load(experiment).gate(baseline, trial)
+    return found.as_json(), lambda: terminal_statistics.show_gated(found), 1 if found.worse else 0
 
 
 @cli.command()
@@ -495,7 +525,7 @@ def questions_generate(
     Any OpenAI-compatible endpoint will do; the key, if it needs one, is OPENAI_API_KEY of the environment.
     Answers are imported document by document as they come. A document that has questions from this model is left out.
     """
-    from harness import generate, growing, terminal, terminal_questions
+    from harness import console, generate, growing, terminal_questions
     from harness.asking import Wanted
     from harness.endpoint import Endpoint
     from harness.question_file import QuestionFile
@@ -503,5 +533,5 @@ def questions_generate(
     asked, file = Endpoint(endpoint, model, timeout, retries), QuestionFile(out, "--out")
     wanted, day = Wanted(number, unanswerable, most_characters), datetime.now().date().isoformat()
     whole = growing.read_corpus(experiment, corpus)
-    found = generate.generate(whole, file, asked, wanted, day, documents, concurrency, again, terminal.say)
+    found = generate.generate(whole, file, asked, wanted, day, documents, concurrency, again, console.say)
     return found.as_json(), lambda: terminal_questions.show_generated(found), 0

@@ -183,8 +183,8 @@ def _reranked(found: Scores) -> Reranked | None:
 
 
 def drops(line: Line) -> CurvePoint | None:
-    """The largest size where it is more than the step below the one before it: it covers several topics and matches none."""
-    for before, last in pairwise(line.points[-2:]):
+    """The largest size where it is more than the step below the one before it; None for too few sizes."""
+    for before, last in pairwise(line.points[-2:] if len(line.points) >= FEW_SIZES else ()):
         if before.value - last.value > line.step + stats.TOLERANCE:
             return last
     return None

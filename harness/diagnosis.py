@@ -201,7 +201,8 @@ def _edited_labels(sweep: _Sweep) -> Finding | None:
     edited = sum(study.get("evidence") != now.get("evidence") for study in same)
     if not edited:
         return None
-    what = f"the labels of these dev questions were edited after results were seen: {counted(edited, 'earlier study', 'earlier studies')} had others"
+    earlier = counted(edited, "earlier study", "earlier studies")
+    what = f"the labels of these dev questions were edited after results were seen: {earlier} had others"
     return Finding("edited labels", what, "say why, and trust the holdout only if its labels were not")
 
 

@@ -13,10 +13,11 @@ from typing import Any
 from harness import selection, splitters, threshold
 from harness.errors import Fault, HarnessError, Refused
 from harness.experiment import Experiment, differences
-from harness.formats import Labelled
+from harness.formats import SHORT_HASH, Labelled
 from harness.label_advice import read_sound
 from harness.pipeline import run_metrics
 from harness.records import EmbedderIdentity, Lock, Threshold, TrialResult, labels_sha256, provenance, questions_sha256
+from harness.scores import first_quality
 from harness.splits import SplitRule
 from harness.state import State, StudyFiles, write_atomically
 from harness.sweep import sweep
@@ -154,6 +155,7 @@ def _freeze(
     embedder = {k: v for k, v in facts["embedder"].items() if k != "fingerprint"}
     identity = EmbedderIdentity(**embedder)
     choice, scores = threshold.choose(evaluation.questions, experiment.threshold_rule)
+    metric = first_quality(experiment.selection.key)
     tuned = Threshold(
         value=choice.value,
         rule=experiment.threshold_rule,
@@ -200,7 +202,16 @@ def _freeze(
         created=now("milliseconds"),  # scripts lock twice a second, and the newest lock counts
         created_by=source_tags(sys.argv[0])["mlflow.user"],
         questions={**provenance(labelled.dev), "holdout_unreviewed": labelled.holdout.unreviewed},
+        dev_metric=metric,
+        dev_scores=_dev_scores(result, metric, labelled) if metric else {},
     )
+
+
+def _dev_scores(result: TrialResult, metric: str, labelled: Labelled) -> dict[str, float]:
+    """What each dev question got, by its short hash: what a later measurement is compared with, question by question."""
+    asked = result.evaluation.questions if result.evaluation else ()
+    short = {q.question_id: q.sha256[:SHORT_HASH] for q in labelled.dev}
+    return {short[q.question_id]: q.values[metric] for q in asked if metric in q.values}
 
 
 def _options(experiment: Experiment, result: TrialResult) -> dict[str, Any]:
@@ -257,6 +268,20 @@ run_id = {_toml(made.run_id or "none")}
 code_version = {_toml(made.code_version)}
 created = {_toml(made.created)}
 created_by = {_toml(made.created_by)}
+{_scores_table(made)}"""
+
+
+def _scores_table(made: Lock) -> str:
+    """The scores that `harness gate` compares with, last in the file, for they are many."""
+    if not made.dev_metric:
+        return ""
+    rows = "\n".join(f"{_toml(short)} = {score!r}" for short, score in sorted(made.dev_scores.items()))
+    return f"""
+[dev]  # what `harness gate` compares with
+metric = {_toml(made.dev_metric)}
+
+[dev.scores]  # of each answerable dev question, by the first {SHORT_HASH} digits of its hash
+{rows}
 """
 
 

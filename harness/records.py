@@ -552,6 +552,8 @@ class Lock:
     created: str
     created_by: str
     questions: dict[str, Any] = field(default_factory=dict)  # of dev: sources, oldest and newest date, undated, unreviewed
+    dev_metric: str | None = None  # that the selection goes by first, with each answerable question's score by its short hash
+    dev_scores: dict[str, float] = field(default_factory=dict)
 
     @property
     def point(self) -> Point:
@@ -569,8 +571,9 @@ class Lock:
         for circumstance in ("created", "created_by", "run_id", "code_version"):
             facts.pop(circumstance)
         facts["embedder"].pop("beside")
-        if not self.questions:  # made before it was recorded
-            facts.pop("questions")
+        for later in ("questions", "dev_metric", "dev_scores"):
+            if not facts[later]:  # made before it was recorded
+                facts.pop(later)
         return sha256_json(facts)[:16]
 
 

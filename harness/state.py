@@ -46,7 +46,7 @@ def lock_of(path: Path) -> FileLock:
     return FileLock(Path(tempfile.gettempdir()) / f"chunking-harness-{name}.lock")
 
 
-def _sqlite(path: Path) -> str:
+def sqlite(path: Path) -> str:
     """A database file's address. Raises HarnessError for a path that an address can't hold."""
     if any(c in str(path) for c in "?%"):
         fix = "move the project, or name both stores with --storage and --tracking-uri"
@@ -100,11 +100,7 @@ class State:
     @property
     def default_storage(self) -> str:
         self._make_home()
-        return _sqlite(self.home / "studies.db")
-
-    @property
-    def default_tracking(self) -> str:
-        return _sqlite(self.home.parent / "mlflow.db")
+        return sqlite(self.home / "studies.db")
 
     def generations(self) -> list[int]:
         """Numbers of the studies begun under the experiment's name, oldest first."""

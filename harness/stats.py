@@ -81,18 +81,21 @@ def _wilson(share: float, size: float, confidence: float) -> tuple[float, float]
 def difference_interval(differences: FloatArray, groups: IntArray, confidence: float = CONFIDENCE) -> Interval | None:
     """Of the mean of paired differences in [-1, 1], both of shape (n,); None for fewer than two groups.
 
-    Agresti and Min's (2005): of two questions more, half a one won, half a one lost, one the same; so it has a width also where
-    no question differs. Of groups: of two of mean size more.
+    Of hits, Agresti and Min's (2005): of two questions more, half a one won, half a one lost, one the same; so it has a width
+    also where no question differs. Of groups: of two of mean size more. Of other scores, Student's, groups drawn as a whole.
     """
     sums, sizes = _sums(differences, groups), _sums(np.ones(len(differences)), groups)
     if len(sums) < 2:
         return None
-    typical = float(sizes.mean())
-    number = float(sizes.sum()) + 2 * typical
-    mean = float(sums.sum()) / number
-    spread = float(((sums - mean * sizes) ** 2).sum())
-    spread += typical**2 * (0.5 * (1 - mean) ** 2 + 0.5 * (1 + mean) ** 2 + mean**2)
-    half = _student(confidence, len(sums) - 1) * math.sqrt(spread) / number
+    number, mean = float(sizes.sum()), float(differences.mean())
+    error = _standard_error(differences - mean, groups)
+    if error == 0 or np.isin(differences, (-1.0, 0.0, 1.0)).all():
+        typical = float(sizes.mean())
+        number += 2 * typical
+        mean = float(sums.sum()) / number
+        spread = float(((sums - mean * sizes) ** 2).sum())
+        error = math.sqrt(spread + typical**2 * (0.5 * (1 - mean) ** 2 + 0.5 * (1 + mean) ** 2 + mean**2)) / number
+    half = _student(confidence, len(sums) - 1) * error
     return Interval(max(-1.0, mean - half), min(1.0, mean + half), confidence)
 
 
@@ -160,6 +163,15 @@ def questions_needed(differences: FloatArray, groups: IntArray, significance: fl
     z = NormalDist().inv_cdf(1 - significance) + NormalDist().inv_cdf(power)
     error = _standard_error(differences + loss, groups)
     return max(number + 1, math.ceil(number * (z * error / loss) ** 2))
+
+
+def detectable(differences: FloatArray, groups: IntArray, significance: float, power: float = POWER) -> float | None:
+    """About the least mean loss that such a test would see, with questions that vary as these do; None where nothing varies."""
+    if len(np.unique(groups)) < 2:
+        return None
+    z = NormalDist().inv_cdf(1 - significance) + NormalDist().inv_cdf(power)
+    error = _standard_error(differences - float(differences.mean()), groups)
+    return z * error or None
 
 
 def least_rate(hits: int, of: int, confidence: float = CONFIDENCE) -> float:

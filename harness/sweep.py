@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Collection
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
@@ -20,7 +21,7 @@ from harness.label_advice import advise, opened_in_dev, read_sound
 from harness.outcome import Silent, SweepOutcome, Watcher
 from harness.records import Bound, EmbedderIdentity, Evaluation, TrialResult, questions_sha256
 from harness.sampled import sweep_seconds
-from harness.state import State
+from harness.state import State, sqlite
 from harness.study import open_study
 from harness.suggest import Suggestions, require_storage
 from harness.tables import by_source, trial_tables
@@ -84,7 +85,12 @@ def resolve_tracking(experiment: Experiment, tracking_uri: str | None) -> Tracke
 
 
 def _tracking_uri(experiment: Experiment, given: str | None) -> str:
-    return given or os.environ.get("MLFLOW_TRACKING_URI") or State(experiment).default_tracking
+    return given or tracking_of_project(experiment.root)
+
+
+def tracking_of_project(root: Path) -> str:
+    """The MLflow store of a project, whatever the experiment."""
+    return os.environ.get("MLFLOW_TRACKING_URI") or sqlite(root / "mlflow.db")
 
 
 def context_of(experiment: Experiment, labelled: Labelled, identity: EmbedderIdentity, study: str) -> Context:

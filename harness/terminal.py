@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
 
 from harness import selection
 from harness.api import Checked
 from harness.audit import Audit
+from harness.console import err, out, percent, plain_table, rate
 from harness.embedders.cache_contents import Contents
 from harness.errors import Fault, counted
 from harness.estimated import Estimate, LeastOverlap, PointEstimate
@@ -30,53 +28,21 @@ from harness.selection import ordered
 from harness.split_file import Written
 from harness.splitter_check import CheckedSplitter
 from harness.spread import QUANTILES
+from harness.terminal_statistics import between, show_analysis
 from harness.whole import Whole
 
 TOP = 10
 EVERY = 15.0  # seconds between two lines of a search that has no trial to show, where there is no bar
 MOST_SETTINGS = 40  # of an estimate, that are shown one by one
-WIDE = 120
-LEFT = ("setting", "splitter", "document", "sections", "text", "source", "model")
 LIMITS = (
     "What these numbers do not say: whether an answer is right. They say whether a chunk holds the labelled evidence whole. "
     "Negations, answers drawn from several places, tables and what a model makes of a passage are outside them."
 )
 
 
-def out() -> Console:
-    """Standard output, made anew so that redirection holds; a file or a pipe is as wide as its lines."""
-    terminal = sys.stdout.isatty()
-    return Console(file=sys.stdout, highlight=False, width=None if terminal else WIDE, soft_wrap=not terminal)
-
-
-def err() -> Console:
-    terminal = sys.stderr.isatty()
-    return Console(file=sys.stderr, highlight=False, width=None if terminal else WIDE, soft_wrap=not terminal)
-
-
-def say(message: str) -> None:
-    """A remark beside the result."""
-    err().print(Text(message))
-
-
-def percent(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.1%}"
-
-
-def rate(hits: int, of: int) -> str:
-    return f"{hits}/{of} {hits / of:.1%}" if of else "undefined"
-
-
 def _faults(title: str, faults: Sequence[Fault], style: str) -> None:
     for fault in faults:
         out().print(Text.assemble((f"{title}: ", style), f"{fault.where}: {fault.what}; {fault.fix}"))
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
-    for name in columns:  # where it gets narrow, texts are wrapped; numbers and ids stay whole
-        table.add_column(name, justify="left" if name in LEFT else "right", no_wrap=name not in ("text", "sections"))
-    return table
 
 
 def show_check(checked: Checked) -> None:
@@ -100,7 +66,7 @@ def show_check(checked: Checked) -> None:
 
 
 def _show_lengths(lengths: Lengths) -> None:
-    table = _table(f"length in {lengths.unit}", *QUANTILES)
+    table = plain_table(f"length in {lengths.unit}", *QUANTILES)
     for name, found in (("sentences", lengths.sentences), ("dev evidence", lengths.evidence)):
         if found["count"]:
             table.add_row(f"{found['count']} {name}", *(f"{found[q]:g}" for q in QUANTILES))
@@ -114,7 +80,7 @@ def _show_lengths(lengths: Lengths) -> None:
 
 def show_split(written: Written) -> None:
     found = written.as_json()
-    table = _table("source", "dev", "holdout", "held out")
+    table = plain_table("source", "dev", "holdout", "held out")
     for source, row in sorted(written.counts.items(), key=lambda item: item[0] == "unanswerable"):
         table.add_row(
             "of these unanswerable" if source == "unanswerable" else source,
@@ -141,7 +107,7 @@ def show_estimate(found: Estimate, picture: Path | None = None) -> None:
         (p for p in looked_at if p.same_as is None), key=lambda p: (not p.feasible, -(p.ceiling or 0), p.index_ratio or 0)
     )
     shown = looked_at if whole else distinct[:TOP]
-    table = _table("setting", "ceiling", "index ratio", "chunks", "truncated", "tokens", "seconds", "MB")
+    table = plain_table("setting", "ceiling", "index ratio", "chunks", "truncated", "tokens", "seconds", "MB")
     for p in shown:
         table.add_row(f"{p.point}{'' if p.feasible else ' (infeasible)'}", *_estimate_cells(p))
     out().print(table)
@@ -183,7 +149,7 @@ def _show_least_overlap(least: Sequence[LeastOverlap]) -> None:
     telling = [row for row in least if row.tried > 1]
     if not telling:
         return
-    table = _table("splitter", "size", "least overlap", "reaches", "index ratio", "no overlap", "index ratio then")
+    table = plain_table("splitter", "size", "least overlap", "reaches", "index ratio", "no overlap", "index ratio then")
     for row in telling[:MOST_SETTINGS]:
         name = f"{row.splitter} +{'+'.join(row.prepend)}" if row.prepend else row.splitter
         reaches = f"{row.ceiling:.1%}{'' if row.full else ' (highest of this size)'}"
@@ -219,7 +185,7 @@ def _show_cost(found: Estimate) -> None:
 
 
 def show_chunks(cut: Chunking) -> None:
-    table = _table("document", "start", "end", "size", "sections", "text")
+    table = plain_table("document", "start", "end", "size", "sections", "text")
     for c in range(len(cut)):
         text = " ".join(cut.text(c).split())
         shown = text if len(text) <= 60 else f"{text[:28]} … {text[-29:]}"
@@ -253,17 +219,17 @@ def show_ranking(rows: Sequence[dict[str, Any]]) -> None:
 
 def show_sweep(outcome: SweepOutcome, experiment: Experiment) -> None:
     trials = ordered(selection.distinct(outcome.results), experiment.selection.key)
-    chosen = outcome.selected.chosen
-    name = chosen.hit_name
-    table = _table("trial", "setting", f"{name}@1", f"{name}@3", "MRR", "ceiling", "index", "ctx@3", "trunc.")
+    chosen, columns = outcome.selected.chosen, _columns(outcome)
+    table = plain_table("trial", "setting", *columns)
     for r in [*trials[:TOP], *([chosen] if chosen.trial not in {t.trial for t in trials[:TOP]} else [])]:
         mark = "*" if r.trial == chosen.trial else "=" if r.trial in outcome.selected.tied else ""
-        table.add_row(f"{mark}{r.trial}", f"{r.point}{' (baseline)' if r.point.baseline else ''}", *_trial_cells(r))
+        cells = (cell(r) for cell in columns.values())
+        table.add_row(f"{mark}{r.trial}", f"{r.point}{' (baseline)' if r.point.baseline else ''}", *cells)
     out().print(table)
-    answerable = trials[0].answerable
+    interval = f"95 %: interval of {outcome.analysis.metric}; " if outcome.analysis.comparison else ""
     out().print(
-        f"of {answerable} dev questions; sizes in {outcome.results[0].unit}; ceiling: an upper bound of every hit rate; "
-        "index: index ratio; ctx@3: mean size of the first three chunks; trunc.: share of chunks that the model cuts"
+        f"of {trials[0].answerable} dev questions; {interval}sizes in {outcome.results[0].unit}; ceiling: upper bound of every "
+        "hit rate; index: index ratio; ctx@3: mean size of the first three chunks; trunc.: share of chunks that the model cuts"
     )
     kinds = outcome.trials
     more = f"; the report shows all {len(trials)} settings" if len(trials) > TOP else ""
@@ -279,6 +245,7 @@ def show_sweep(outcome: SweepOutcome, experiment: Experiment) -> None:
     )
     tie = f"; the leader is one of {len(outcome.selected.tied)} that tie (=)" if len(outcome.selected.tied) > 1 else ""
     out().print(f"chosen (*): trial {chosen.trial}, {outcome.selected.why}{tie}")
+    show_analysis(outcome.analysis)
     _show_sources(outcome)
     _notes(outcome)
     _show_link(outcome.ui_command, outcome.ui_url)
@@ -297,18 +264,26 @@ def _notes(outcome: SweepOutcome) -> None:
         out().print(Text(f"note: {finding.sentence}; {finding.remedy}", style="yellow"))
 
 
-def _trial_cells(r: TrialResult) -> tuple[str, ...]:
-    questions = r.answerable
-    m = r.metrics
-    return (
-        f"{r.hits(1)} {r.hits(1) / questions:6.1%}",
-        f"{r.hits(3)} {r.hits(3) / questions:6.1%}",
-        f"{r.mrr:.3f}",
-        percent(m.get("ceiling")),
-        f"{m['index_ratio']:.3f}",
-        f"{m['context_at_3']:.0f}",
-        percent(m["truncated_share"]),
+def _columns(outcome: SweepOutcome) -> dict[str, Callable[[TrialResult], str]]:
+    """What the table of a sweep shows of a trial; the interval stands beside the metric that the selection goes by."""
+    made, name = outcome.analysis.comparison, outcome.selected.chosen.hit_name
+    first, third = f"{name}@1", f"{name}@3"
+    interval = {"95 %": lambda r: between(own.interval) if made and (own := made.of(r)) else ""} if made else {}
+    hits = {first: lambda r: _hits(r, 1)}
+    known = (f"{name.replace(' ', '_')}_at_1", None)
+    metric = outcome.analysis.metric
+    leading = (
+        {**hits, **interval} if metric in known else {str(metric): lambda r: percent(r.metrics.get(metric)), **interval, **hits}
     )
+    return {
+        **leading,
+        third: lambda r: _hits(r, 3),
+        "MRR": lambda r: f"{r.mrr:.3f}",
+        "ceiling": lambda r: percent(r.metrics.get("ceiling")),
+        "index": lambda r: f"{r.metrics['index_ratio']:.3f}",
+        "ctx@3": lambda r: f"{r.metrics['context_at_3']:.0f}",
+        "trunc.": lambda r: percent(r.metrics["truncated_share"]),
+    }
 
 
 def _show_link(command: str | None, url: str) -> None:
@@ -391,7 +366,7 @@ def show_cache(found: Contents, cleared: bool) -> None:
     if cleared:
         out().print(f"cleared: {counted(found.cleared, 'vector', 'vectors')}")
     if found.models:
-        table = _table("model", "fingerprint", "vectors", "MB", "last used")
+        table = plain_table("model", "fingerprint", "vectors", "MB", "last used")
         for kept in found.models:
             cells = (f"{kept.vectors:,}", f"{kept.bytes / 1e6:.1f}", kept.last_used.isoformat())
             table.add_row(Text(kept.model.name), kept.model.fingerprint[:16], *cells)
@@ -500,6 +475,7 @@ class _Bar:
         self.progress_bar.start()
         self.task = self.progress_bar.add_task("trials", total=total, completed=done, best="")
         self.total, self.done = total, done
+        self._began, self._done_before = time.monotonic(), done
 
     def trial(self, result: TrialResult, best: TrialResult | None) -> None:
         self.done += 1
@@ -508,9 +484,19 @@ class _Bar:
             self.progress_bar.update(self.task, completed=self.done, best=shown)
         if not self.console.is_terminal:
             own = "failed" if result.error else f"pruned, {_most(result.bound)}" if result.bound else _first_hits(result)
-            self.console.print(Text(f"{self.done} of {self.total}: trial {result.trial}, {result.point}: {own}; {shown}"))
+            self.console.print(
+                Text(f"{self.done} of {self.total}: trial {result.trial}, {result.point}: {own}; {shown}{self._left()}")
+            )
         if result.error:
             self.say(f"trial {result.trial} ({result.point}) failed: {result.error.splitlines()[0]}")
+
+    def _left(self) -> str:
+        """About how long it will take yet, at the pace so far."""
+        pace = (time.monotonic() - self._began) / max(1, self.done - self._done_before)
+        seconds = pace * (self.total - self.done)
+        return (
+            f"; about {seconds / 60:.0f} min left" if seconds >= 90 else f"; about {seconds:.0f} s left" if seconds >= 1 else ""
+        )
 
     def progress(self, alive: int, bound: Bound) -> None:
         shown = f"{alive} settings side by side, the most promising: {_most(bound)}"

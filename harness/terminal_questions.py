@@ -13,12 +13,12 @@ from rich.text import Text
 
 from harness.answers import Dropped
 from harness.asking import Prompt
+from harness.console import out, say
 from harness.errors import HarnessError
 from harness.generate import Generated
 from harness.growing import Imported
 from harness.label_checks import COPIED
 from harness.review import Excerpt, Review
-from harness.terminal import out, say
 
 RULE = "=" * 8
 KEYS = {"k": "keep", "d": "drop", "r": "reword", "e": "evidence", "s": "skip", "q": "quit"}

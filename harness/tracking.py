@@ -61,6 +61,21 @@ def source_tags(source: str) -> dict[str, str]:
     return {"mlflow.user": user, "mlflow.source.name": source, "mlflow.source.type": "LOCAL"}
 
 
+def read_tags(uri: str, run_id: str) -> dict[str, str] | None:
+    """A run's tags; None when the store has no such run. Raises TrackingDown when the store does not answer."""
+    require_answer(uri)
+    with _answering(uri):
+        from mlflow import MlflowClient
+        from mlflow.exceptions import MlflowException
+
+        try:
+            return dict(MlflowClient(tracking_uri=uri).get_run(run_id).data.tags)
+        except MlflowException as error:
+            if error.error_code == "RESOURCE_DOES_NOT_EXIST":
+                return None
+            raise
+
+
 def require_answer(uri: str) -> None:
     """Raises TrackingDown when a server does not answer; a SQLite file is made by whoever writes to it."""
     if uri.startswith("sqlite:"):
