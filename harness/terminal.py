@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.text import Text
 
 from harness import selection
+from harness.analysis import Analysis
 from harness.api import Checked
 from harness.audit import Audit
 from harness.console import err, out, percent, plain_table, rate
@@ -401,12 +402,16 @@ def _identities(locked: Locked | None) -> Iterator[tuple[str, str]]:
 
 def _answer(done: Whole) -> Iterator[tuple[str, str]]:
     """The lines that matter; every figure is of the locked setting, or says whose it is."""
+    chosen = done.sweep.selected.chosen
     if done.locked is None:
-        yield from _chosen(done.sweep.selected.chosen, "; not locked: every question is dev")
+        yield from _chosen(chosen, "; not locked: every question is dev")
+        yield from _expected(done.sweep.analysis)
         return
     made, tuned = done.locked.lock, done.locked.lock.threshold
     result = next(r for r in done.sweep.results if r.trial == made.trial)
     yield from _chosen(result, f"; by hand, because: {made.because}" if made.because else "")
+    if made.trial == chosen.trial:
+        yield from _expected(done.sweep.analysis)
     if done.opened:
         record = done.opened.record
         whose = "" if record.claim.lock_id == made.lock_id else f"; of lock {record.claim.lock_id}, not of this one"
@@ -434,6 +439,16 @@ def _chosen(result: TrialResult, remark: str) -> Iterator[tuple[str, str]]:
 def _gate(split: str, at: dict[str, Any]) -> str:
     false = f"{at['false_answer']}/{at['unanswerable']}" if at["unanswerable"] else "none asked"
     return f"{split}: right answers {at['correct']}/{at['answerable']}, false answers to the unanswerable {false}"
+
+
+def _expected(found: Analysis) -> Iterator[tuple[str, str]]:
+    """What the choice can be expected to get of fresh questions, and how many settings may be as good."""
+    if found.optimism:
+        settings = f"the best of {found.comparison.compared} looks better than it is" if found.comparison else ""
+        yield "expected", f"{found.optimism.metric} about {found.optimism.expected:.1%} of fresh questions: {settings}"
+    if found.comparison and found.comparison.compared > 1:
+        made = found.comparison
+        yield "tie set", f"{len(made.tie_set)} of {made.compared} settings are not measurably worse than the leader"
 
 
 def _figures(evaluation: Evaluation) -> str:
