@@ -14,7 +14,7 @@ from harness.metrics import COSTS
 from harness.ranking import FloatArray
 from harness.records import Point, TrialResult
 from harness.scores import Groups, scores
-from harness.selection import Selection
+from harness.selection import CHEAP, Selection
 
 RESAMPLES = 400
 LEFT_OUT = 0.632  # share of the questions that a resample has: Efron's weight of those that it has not (1983)
@@ -74,8 +74,9 @@ class _Table:
     """The key's metrics question by question, so that a resample is a weighing of rows."""
 
     def __init__(self, trials: Sequence[TrialResult], rule: Selection, metric: str, groups: Groups) -> None:
-        self._trials = trials
         self._rule = rule
+        looked_at = {part.removeprefix("-") for part in rule.key} | set(CHEAP)
+        self._known = [({n: v for n, v in t.metrics.items() if n in looked_at}, t.answerable, t.point) for t in trials]
         self._metric = metric
         names = dict.fromkeys((metric, *(part.removeprefix("-") for part in rule.key)))
         self._scores = {n: s for n in names if n not in COSTS and (s := scores(trials, n, groups)) is not None}
@@ -90,16 +91,17 @@ class _Table:
         inside, outside = means[self._metric], self._mean(self._metric, drawn == 0)
         if inside is None or outside is None:
             return None
-        imagined = [self._imagined(i, trial, means) for i, trial in enumerate(self._trials)]
+        imagined = [self._imagined(i, means) for i in range(len(self._known))]
         try:
             _, chosen, _ = selection.apply(imagined, self._rule)
         except HarnessError:  # no setting reaches the target there
             return None
         return float(inside[chosen.at] - outside[chosen.at])
 
-    def _imagined(self, at: int, trial: TrialResult, means: Mapping[str, FloatArray | None]) -> _Imagined:
-        known = {name: float(mean[at]) for name, mean in means.items() if mean is not None}
-        return _Imagined(at, {**trial.metrics, **known}, trial.answerable, trial.point)
+    def _imagined(self, at: int, means: Mapping[str, FloatArray | None]) -> _Imagined:
+        metrics, answerable, point = self._known[at]
+        resampled = {name: float(mean[at]) for name, mean in means.items() if mean is not None}
+        return _Imagined(at, {**metrics, **resampled}, answerable, point)
 
     def _mean(self, name: str, drawn: Any) -> FloatArray | None:
         """Weighted mean of each setting; None when no question with the metric was drawn."""

@@ -15,6 +15,7 @@ from harness.label_checks import listed
 from harness.records import Bound, Point, TrialResult
 from harness.stats import SIGNIFICANCE, least_rate
 
+CHEAP = ("context_at_3", "index_ratio", "chunks")  # less of the first is cheaper, then of the second, then of the third
 # What experiments go by whose questions name whole documents or sections.
 REGION_KEY = 'write [selection] key = ["document_hit_at_1", "document_hit_at_3", "-index_ratio"]'
 
@@ -108,7 +109,7 @@ def objective(trial: TrialResult, key: Sequence[str]) -> float:
 
 
 def _cheapness(trial: Candidate) -> tuple[float, ...]:
-    return tuple(trial.metrics[name] for name in ("context_at_3", "index_ratio", "chunks"))
+    return tuple(trial.metrics[name] for name in CHEAP)
 
 
 def _cheapest(trials: Sequence[C]) -> C:
