@@ -22,7 +22,7 @@ POWER = 0.8
 FEW_GROUPS = 20  # below, an interval or a test is unreliable
 RESAMPLES = 9_999
 BLOCK = 2_048  # resamples at a time
-TOLERANCE = 1e-9  # of sums of scores that are equal but for rounding
+TOLERANCE = 1e-9  # of sums and means of scores that are equal but for rounding
 
 
 @dataclass(frozen=True)
@@ -57,16 +57,16 @@ def mean_interval(values: FloatArray, groups: IntArray, confidence: float = CONF
     binary = bool(np.isin(values, (0.0, 1.0)).all())
     size = float(number)
     if not (binary and of == number):
-        size = _effective_size(mean, _standard_error(values - mean, groups), of)
+        size = _effective_size(mean, _standard_error(values - mean, groups), of, confidence)
         size = min(size, number) if binary else size
     return Interval(*_wilson(mean, size, confidence), confidence)
 
 
-def _effective_size(mean: float, error: float, groups: int) -> float:
+def _effective_size(mean: float, error: float, groups: int, confidence: float) -> float:
     """How many independent questions some are worth; where nothing varies, as many as there are groups."""
     if error == 0 or not 0 < mean < 1:
         return float(groups)
-    return mean * (1 - mean) / error**2 * (_normal(CONFIDENCE) / _student(CONFIDENCE, groups - 1)) ** 2
+    return mean * (1 - mean) / error**2 * (_normal(confidence) / _student(confidence, groups - 1)) ** 2
 
 
 def _wilson(share: float, size: float, confidence: float) -> tuple[float, float]:
@@ -104,9 +104,10 @@ def _sums(values: FloatArray, groups: IntArray) -> FloatArray:
 
 
 def _standard_error(deviations: FloatArray, groups: IntArray) -> float:
-    """Of a mean, from its values' deviations, groups being drawn as a whole (Taylor linearisation)."""
+    """Of a mean, from its values' deviations, groups being drawn as a whole (Taylor linearisation); 0 but for rounding is 0."""
     sums = _sums(deviations, groups)
-    return math.sqrt(len(sums) / (len(sums) - 1) * float((sums**2).sum())) / len(deviations)
+    error = math.sqrt(len(sums) / (len(sums) - 1) * float((sums**2).sum())) / len(deviations)
+    return error if error > TOLERANCE else 0.0
 
 
 def _normal(confidence: float) -> float:
@@ -158,7 +159,7 @@ def questions_needed(differences: FloatArray, groups: IntArray, significance: fl
     None where it does not lose: no number would show it. The usual normal approximation.
     """
     loss, number = -float(differences.mean()), len(differences)
-    if loss <= 0 or len(np.unique(groups)) < 2:
+    if loss <= TOLERANCE or len(np.unique(groups)) < 2:
         return None
     z = NormalDist().inv_cdf(1 - significance) + NormalDist().inv_cdf(power)
     error = _standard_error(differences + loss, groups)
