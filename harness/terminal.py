@@ -499,9 +499,8 @@ class _Bar:
             self.progress_bar.update(self.task, completed=self.done, best=shown)
         if not self.console.is_terminal:
             own = "failed" if result.error else f"pruned, {_most(result.bound)}" if result.bound else _first_hits(result)
-            self.console.print(
-                Text(f"{self.done} of {self.total}: trial {result.trial}, {result.point}: {own}; {shown}{self._left()}")
-            )
+            done = f"{self.done} of {self.total}{self._left()}"
+            self.console.print(Text(f"{done}: trial {result.trial}, {result.point}: {own}; {shown}"))
         if result.error:
             self.say(f"trial {result.trial} ({result.point}) failed: {result.error.splitlines()[0]}")
 
@@ -509,9 +508,9 @@ class _Bar:
         """About how long it will take yet, at the pace so far."""
         pace = (time.monotonic() - self._began) / max(1, self.done - self._done_before)
         seconds = pace * (self.total - self.done)
-        return (
-            f"; about {seconds / 60:.0f} min left" if seconds >= 90 else f"; about {seconds:.0f} s left" if seconds >= 1 else ""
-        )
+        if seconds < 1:
+            return ""
+        return f" (about {seconds / 60:.0f} min left)" if seconds >= 90 else f" (about {seconds:.0f} s left)"
 
     def progress(self, alive: int, bound: Bound) -> None:
         shown = f"{alive} settings side by side, the most promising: {_most(bound)}"
