@@ -123,6 +123,7 @@ def analyse(results: Sequence[TrialResult], selected: Selected, rule: Selection,
 
     metric = first_quality(rule.key)
     found = scores(settings, metric, groups) if metric else None
+    allowed = rule.allow_baselines
     none = f"no part of the key ({', '.join(rule.key)}) is measured question by question"
     if metric is None or found is None:
         return Analysis(selected.complete, selected.of, None, withheld=dict.fromkeys(PARTS, none))
@@ -130,7 +131,7 @@ def analyse(results: Sequence[TrialResult], selected: Selected, rule: Selection,
         complete=selected.complete,
         of=selected.of,
         metric=metric,
-        comparison=compare(found, selected.leader, candidates(results), seed),
+        comparison=compare(found, selected.leader, candidates(results, allowed), seed, allowed),
         optimism=of_all(
             "optimism",
             lambda: optimism(open_to_choice, selected.chosen, rule, metric, groups, seed),

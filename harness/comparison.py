@@ -18,7 +18,7 @@ from harness.stats import SIGNIFICANCE, Interval
 class Beside:
     """One setting beside the leader; differences are its score minus the leader's, `won` and `lost` count questions.
 
-    `p_value` is one-sided, that it is worse; `corrected` is that times the number of settings it was one of.
+    `p_value` is one-sided, that it is worse; `corrected` is that times the number of candidates.
     """
 
     trial: TrialResult
@@ -46,7 +46,7 @@ class Comparison:
     """All complete settings beside the leader by one metric, in the order given; the leader is among them.
 
     `candidates` is the number of settings that cut differently and could have been chosen, pruned ones too: the leader was picked
-    out of so many, and p-values are corrected for as many comparisons.
+    out of so many, and p-values are corrected for as many.
     """
 
     metric: str
@@ -56,21 +56,26 @@ class Comparison:
     reliable: bool
     hits: bool
     candidates: int
+    baselines: bool  # whether these may be chosen, too
     settings: tuple[Beside, ...]
     needed: tuple[int | None, int | None]  # questions to tell the next best from the leader, and half of the tie set
 
     @property
     def tie_set(self) -> tuple[Beside, ...]:
-        """Settings that are not measurably worse than the leader, leader included; not the baselines.
+        """Settings that are not measurably worse than the leader, leader included; baselines only where these may be chosen.
 
         Reported, never used to choose: not measurably worse is not as good.
         """
-        return tuple(s for s in self.settings if not s.measurably_worse and not s.trial.point.baseline)
+        return tuple(s for s in self._compared if not s.measurably_worse)
 
     @property
     def compared(self) -> int:
-        """Settings that were compared, leader included, baselines not."""
-        return sum(not s.trial.point.baseline for s in self.settings)
+        """Settings that could have been chosen, leader included."""
+        return len(self._compared)
+
+    @property
+    def _compared(self) -> list[Beside]:
+        return [s for s in self.settings if self.baselines or not s.trial.point.baseline]
 
     @property
     def undecided(self) -> bool:
@@ -81,16 +86,16 @@ class Comparison:
         return next((s for s in self.settings if s.trial.trial == trial.trial), None)
 
 
-def compare(found: Scores, leader: TrialResult, candidates: int, seed: int) -> Comparison:
-    """Compare settings with the leader.
+def compare(found: Scores, leader: TrialResult, candidates: int, seed: int, baselines: bool = False) -> Comparison:
+    """Compare settings with the leader; `baselines`: whether these may be chosen, too.
 
-    With a p-value one-sided and Bonferroni's correction for `candidates` - 1 comparisons, the truly best setting is in the tie
-    set in at least 95 % of all question sets, whichever setting happens to lead: for it to be missed, one of so many tests of a
-    true hypothesis would have to fail.
+    P-values are one-sided with Bonferroni's correction for the candidates, any of which may happen to lead. So the truly best
+    setting is in the tie set in at least 95 % of all question sets: to miss it, one of its tests against each of the others would
+    have to fail. And where all are equally good, at most 5 % show a leader alone: one would have to beat some given other.
     """
     differences = found.differences(leader)
-    p_values = stats.worse(differences, found.groups, seed)
-    factor = max(1, candidates - 1)
+    factor = max(1, candidates)
+    p_values = stats.worse(differences, found.groups, seed, factor)
     settings = tuple(
         _beside(found, trial, differences[:, i], float(p_values[i]), min(1.0, factor * float(p_values[i])))
         for i, trial in enumerate(found.trials)
@@ -103,6 +108,7 @@ def compare(found: Scores, leader: TrialResult, candidates: int, seed: int) -> C
         reliable=found.reliable,
         hits=found.hits,
         candidates=candidates,
+        baselines=baselines,
         settings=settings,
         needed=(None, None),
     )
@@ -130,12 +136,12 @@ def _with_needed(made: Comparison, found: Scores, differences: FloatArray, signi
     columns = [differences[:, i] for i, trial in enumerate(found.trials) if trial.trial in tied]
     needed = [stats.questions_needed(column, found.groups, significance) for column in columns if np.any(column)]
     known = sorted(n for n in needed if n is not None)
-    half = known[(len(known) - 1) // 2] if known and 2 * len(known) >= len(columns) else None
+    half = known[(len(columns) - 1) // 2] if known and 2 * len(known) >= len(columns) else None
     nearest = max((c for c in columns if np.any(c)), key=lambda c: float(c.mean()), default=None)
     first = None if nearest is None else stats.questions_needed(nearest, found.groups, significance)
     return Comparison(**{**vars(made), "needed": (first, half)})
 
 
-def candidates(results: Sequence[TrialResult]) -> int:
-    """How many different cuts could have been chosen: complete and pruned ones, no baselines."""
-    return len({r.chunking_sha256 for r in results if r.chunking_sha256 and not r.point.baseline})
+def candidates(results: Sequence[TrialResult], baselines: bool = False) -> int:
+    """How many different cuts could have been chosen: complete and pruned ones, baselines only where these may be chosen."""
+    return len({r.chunking_sha256 for r in results if r.chunking_sha256 and (baselines or not r.point.baseline)})

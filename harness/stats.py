@@ -21,6 +21,7 @@ SIGNIFICANCE = 0.05
 POWER = 0.8
 FEW_GROUPS = 20  # below, an interval or a test is unreliable
 RESAMPLES = 9_999
+FOR_EACH = 100  # resamples for each of many comparisons: of these 5 fall below a level of 5 %, divided by their number
 BLOCK = 2_048  # resamples at a time
 TOLERANCE = 1e-9  # of sums and means of scores that are equal but for rounding
 
@@ -120,11 +121,11 @@ def _student(confidence: float, freedom: int) -> float:
     return float(t.ppf((1 + confidence) / 2, freedom))
 
 
-def worse(differences: FloatArray, groups: IntArray, seed: int) -> FloatArray:
+def worse(differences: FloatArray, groups: IntArray, seed: int, comparisons: int = 1) -> FloatArray:
     """One-sided p-values that each of m candidates scores below another; differences of shape (n, m), candidate minus other.
 
     Hits of questions that share nothing: McNemar's exact test. Else signs of whole groups are flipped, all ways where these are
-    few, at random from the seed where they are not.
+    few, at random from the seed where they are not; often enough that p-values can be corrected for so many comparisons.
     """
     from scipy.stats import binom
 
@@ -134,8 +135,7 @@ def worse(differences: FloatArray, groups: IntArray, seed: int) -> FloatArray:
     sums = np.stack([_sums(column, groups) for column in differences.T], axis=1)
     sums = sums[np.abs(sums).max(axis=1) > 0] if sums.size else sums
     observed = sums.sum(axis=0) + TOLERANCE
-    # Enough of them that a p-value can be small enough for the number of candidates.
-    resamples = max(RESAMPLES, 80 * differences.shape[1])
+    resamples = max(RESAMPLES, FOR_EACH * comparisons)
     if 2 ** len(sums) <= resamples:
         every = np.array(list(product((-1.0, 1.0), repeat=len(sums)))).reshape(2 ** len(sums), len(sums))
         return np.asarray((every @ sums <= observed).mean(axis=0), dtype=np.float64)
