@@ -71,7 +71,7 @@ class _Sweep:
 
 
 def _too_easy(sweep: _Sweep) -> Finding | None:
-    if min(sweep.rates) < NEAR_ALL or len(sweep.rates) == 1 or sweep.pruned:
+    if len(sweep.rates) < 2 or min(sweep.rates) < NEAR_ALL or sweep.pruned:
         return None
     what = f"every one of {len(sweep.rates)} settings has at least {NEAR_ALL:.0%} of its answers first"
     return Finding("too easy", what, "the questions are too easy: add boundary cases, look-alike sections and other wordings")
@@ -97,7 +97,7 @@ def _fills_a_section(evidence: Evidence, labelled: Labelled) -> bool:
 
 
 def _poor(sweep: _Sweep) -> Finding | None:
-    if max(sweep.rates) > POOR:
+    if not sweep.rates or max(sweep.rates) > POOR:
         return None
     causes = Counter(q.cause for q in sweep.questions if q.cause)
     why = ", ".join(f"{n} {cause}" for cause, n in causes.most_common())
@@ -216,7 +216,7 @@ def _uncut(sweep: _Sweep) -> Finding | None:
 def _edge(sweep: _Sweep) -> Finding | None:
     sizes = sweep.sizes
     size = sweep.leader.point.chunk_size
-    if len(sizes) < 3 or not (size >= NEAR_EDGE * max(sizes) or size * NEAR_EDGE <= min(sizes)):
+    if sweep.leader.point.baseline or len(sizes) < 3 or not (size >= NEAR_EDGE * max(sizes) or size * NEAR_EDGE <= min(sizes)):
         return None
     end = "largest" if size >= NEAR_EDGE * max(sizes) else "smallest"
     what = f"the leader's chunk size, {size}, is at the {end} end of what was tried"
@@ -226,7 +226,7 @@ def _edge(sweep: _Sweep) -> Finding | None:
 def _alike(sweep: _Sweep) -> Finding | None:
     settings = [*sweep.settings, *sweep.pruned]
     cuts = {t.chunking_sha256 for t in settings}
-    if 2 * len(cuts) > len(settings):
+    if not settings or 2 * len(cuts) > len(settings):
         return None
     what = f"{len(settings)} settings cut the documents in only {len(cuts)} different ways"
     return Finding("alike", what, "the documents are short for these sizes; try smaller ones")
