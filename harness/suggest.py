@@ -40,7 +40,8 @@ class Suggestions:
         self.baselines = experiment.baselines
         self.first = experiment.points
         self.whole = self._whole(total)
-        self.total = (min(total, len(self.whole)) if self.whole is not None else total) + len(self.baselines)
+        self.budget = min(total, len(self.whole)) if self.whole is not None else total  # of settings; baselines come on top
+        self.total = self.budget + len(self.baselines)
         # Points may be added to a study, and Optuna refuses a parameter whose choices change: they go as an attribute.
         self.distributions = {} if self.only_points else _distributions(self.space)
         self.study = _open_study(name, storage)
@@ -76,15 +77,19 @@ class Suggestions:
 
     def known(self, results: Mapping[int, TrialResult]) -> dict[int, Point]:
         """The points still to be tried under the numbers of their trials, where no result is needed to know them."""
-        left, tried = max(0, self.total - len(results)), {r.point for r in results.values()}
+        left, tried = max(0, self.budget - _settings(results)), {r.point for r in results.values()}
+        baselines = [p for p in self.baselines if p not in tried]
         if self.whole is not None:
-            planned = [p for p in (*self.baselines, *self.whole) if p not in tried]
-            return dict(enumerate(planned[:left], self.next_number))
+            settings = [p for p in self.whole if p not in tried][:left]
+            return dict(enumerate((*settings, *baselines), self.next_number))
         if self.learns:
             return {}
-        for point in [p for p in (*self.baselines, *self.first) if p not in tried][:left]:
+        for point in [p for p in self.first if p not in tried][:left]:
             self._enqueue(point)
-        return dict(self._ask() for _ in range(left))
+        found = dict(self._ask() for _ in range(left))
+        for point in baselines:
+            self._enqueue(point)
+        return found | dict(self._ask() for _ in baselines)
 
     def ask(self, results: dict[int, TrialResult], objective: Callable[[TrialResult], float]) -> Iterator[tuple[int, Point]]:
         """Trial numbers and points until the budget is spent; `results` grows meanwhile.
@@ -92,16 +97,8 @@ class Suggestions:
         A point of a splitter that ignores an axis is not tried twice: Optuna is told again what is known of it.
         """
         repeats = 0
-        planned = deque((*self.baselines, *(self.whole if self.whole is not None else self.first)))
-        while len(results) < self.total:  # which counts dropped baselines too
-            tried = {r.point for r in results.values()}
-            while planned and planned[0] in tried:
-                planned.popleft()
-            if not self._waiting():
-                if planned:
-                    self._enqueue(planned[0])
-                elif self.whole is not None:
-                    return
+        planned = deque(self.whole if self.whole is not None else self.first)
+        while self._plan(planned, results):
             number, point = self._ask()
             known = next((r for r in results.values() if r.point == point), None)
             if known and point.splitter in self.space.ignored and repeats < MOST_REPEATS:
@@ -110,6 +107,20 @@ class Suggestions:
                 continue
             repeats = 0
             yield number, point
+
+    def _plan(self, planned: deque[Point], results: Mapping[int, TrialResult]) -> bool:
+        """Have the next point waiting, unless the sampler is to say it; False when all is tried. Baselines come last."""
+        tried = {r.point for r in results.values()}
+        while planned and planned[0] in tried:
+            planned.popleft()
+        if _settings(results) < self.budget and (planned or self.whole is None or self._waiting()):
+            if planned and not self._waiting():
+                self._enqueue(planned[0])
+            return True
+        left = [p for p in self.baselines if p not in tried]
+        if left and not self._waiting():
+            self._enqueue(left[0])
+        return bool(left)
 
     def _enqueue(self, point: Point) -> None:
         if self.only_points or point.baseline:
@@ -178,6 +189,11 @@ class Suggestions:
             if self.whole is None and "point" not in trial.user_attrs and trial.params.keys() == self.distributions.keys():
                 self.study.enqueue_trial(trial.params)
         return len(running)
+
+
+def _settings(results: Mapping[int, TrialResult]) -> int:
+    """Trials that count towards the budget: all but baselines."""
+    return sum(not r.point.baseline for r in results.values())
 
 
 def _require_grid(count: int | None) -> None:
