@@ -397,4 +397,16 @@ def _selection_faults(file: File, ks: tuple[int, ...], places: Places) -> list[F
     if not faults and file.selection.rule in ("within", "target") and first not in quality:
         what = f"rule '{file.selection.rule}' can't go by '{first}'"
         faults.append(Fault(where, what, "put a quality metric without '-' first, such as hit_at_1"))
+    return [*faults, *_objective_faults(file.selection.objective, quality, places.of("selection", "objective"))]
+
+
+def _objective_faults(objective: list[str], quality: list[str], where: str) -> list[Fault]:
+    names = [part.removeprefix("-") for part in objective]
+    known = [*quality, *metrics.COSTS]
+    faults = [Fault(where, f"unknown metric '{name}'", nearest(name, known)) for name in names if name not in known]
+    for part, name in zip(objective, names, strict=True):
+        if part != name and name in quality:
+            faults.append(Fault(where, f"'{part}' would look for the worst {name}", f"write '{name}': more of it is better"))
+    for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+        faults.append(Fault(where, f"'{name}' is named twice, with and without '-'", "name it once: less of a cost is better"))
     return faults

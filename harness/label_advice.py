@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -124,25 +124,31 @@ def read_sound(experiment: Experiment) -> Labelled:
 
 
 def unmeasurable(experiment: Experiment, labelled: Labelled) -> list[Fault]:
-    """A fault for metrics of the selection's key that none of the dev questions has."""
+    """A fault for metrics of the selection's key, and one for its objectives, that none of the dev questions has."""
     asked = labelled.answerable
     if not asked:
         return []  # which has a fault of its own
     regions = not any(q.evidence.whole for q in asked if q.evidence)
-    lacking = [
-        part
-        for part in (part.removeprefix("-") for part in experiment.selection.key)
-        if part not in metrics.COSTS
-        and (
-            (part.startswith("document_") != regions and not part.startswith("section_"))
-            or (part.startswith("section_") and not any(q.expected_section for q in asked))
-            or (part.startswith("hit_with_condition") and not any(q.condition for q in asked))
-        )
-    ]
-    if not lacking:
-        return []
-    what = f"no dev question has what {', '.join(map(repr, lacking))} measures"
-    return [Fault("[selection] key", what, REGION_KEY if regions else "put other metrics there, such as hit_at_1")]
+    document = 'write [selection] objective = ["document_hit_at_1", "index_ratio"]'
+    faults = []
+    for key, parts, of_regions in (
+        ("key", experiment.selection.key, REGION_KEY),
+        ("objective", experiment.selection.objective, document),
+    ):
+        if lacking := [name for part in parts if _lacks(name := part.removeprefix("-"), asked, regions)]:
+            what = f"no dev question has what {', '.join(map(repr, lacking))} measures"
+            fix = of_regions if regions else "put other metrics there, such as hit_at_1"
+            faults.append(Fault(f"[selection] {key}", what, fix))
+    return faults
+
+
+def _lacks(name: str, asked: Sequence[Question], regions: bool) -> bool:
+    """Whether a metric is defined for none of the answerable questions."""
+    return name not in metrics.COSTS and (
+        (name.startswith("document_") != regions and not name.startswith("section_"))
+        or (name.startswith("section_") and not any(q.expected_section for q in asked))
+        or (name.startswith("hit_with_condition") and not any(q.condition for q in asked))
+    )
 
 
 def opened_here(experiment: Experiment, labelled: Labelled) -> list[Fault]:
