@@ -13,7 +13,7 @@ from harness.bounds import has_bound
 from harness.errors import Fault, HarnessError
 from harness.label_checks import listed
 from harness.records import Bound, Point, TrialResult
-from harness.stats import SIGNIFICANCE, least_rate
+from harness.stats import SIGNIFICANCE, TOLERANCE, least_rate
 
 CHEAP = ("context_at_3", "index_ratio", "chunks")  # less of the first is cheaper, then of the second, then of the third
 # What experiments go by whose questions name whole documents or sections.
@@ -73,7 +73,10 @@ Rule = Callable[[Sequence[C], C, "Selection"], tuple[C, str]]
 
 @dataclass(frozen=True)
 class Selected:
-    """`tied` are the trials whose key equals the leader's, leader included; `of` and `complete` say out of how many."""
+    """`tied` are the trials whose key equals the leader's, leader included; `of` and `complete` say out of how many.
+
+    Baselines are counted only where they may be chosen.
+    """
 
     leader: TrialResult
     chosen: TrialResult
@@ -123,8 +126,8 @@ def _best(trials: Sequence[C], leader: C, rule: Selection) -> tuple[C, str]:
 def _within(trials: Sequence[C], leader: C, rule: Selection) -> tuple[C, str]:
     """The cheapest trial that has at most `margin` questions less than the leader in the key's first metric."""
     name, questions = rule.key[0], leader.answerable
-    floor = round(leader.metrics[name] * questions) - rule.margin
-    near = [t for t in trials if name in t.metrics and round(t.metrics[name] * questions) >= floor]
+    floor = leader.metrics[name] * questions - rule.margin - TOLERANCE
+    near = [t for t in trials if name in t.metrics and t.metrics[name] * questions >= floor]
     return _cheapest(near), f"the cheapest of {len(near)} trials at most {rule.margin} question(s) below the leader in {name}"
 
 
@@ -188,7 +191,7 @@ def _below(bound: Bound, best: TrialResult, rule: Selection) -> bool:
 def _out_of_reach(bound: Bound, best: TrialResult, rule: Selection) -> bool:
     """Under `within`: more than the margin below the best, whatever else comes."""
     name, questions = rule.key[0], best.answerable
-    return round(bound.metrics.get(name, -1.0) * questions) + rule.margin < round(best.metrics.get(name, -1.0) * questions)
+    return bound.metrics.get(name, -1.0) * questions < best.metrics.get(name, -1.0) * questions - rule.margin - TOLERANCE
 
 
 # Rules under which a setting can be known not to be chosen, with the parts of the key that must have a bound.
@@ -272,7 +275,9 @@ def select(results: Sequence[TrialResult], rule: Selection) -> Selected:
         what = f"no trial has context_at_3 <= {rule.max_context_at_3:g}"
         raise HarnessError(Fault("[selection] max_context_at_3", what, "raise it or add smaller chunk sizes"))
     leaders, chosen, why = apply(allowed, rule)
-    return Selected(leaders[0], chosen, tuple(sorted(t.trial for t in leaders)), why, len(complete), len(results))
+    counted = [t for t in results if rule.allow_baselines or not t.point.baseline]
+    done = sum(t.complete for t in counted)
+    return Selected(leaders[0], chosen, tuple(sorted(t.trial for t in leaders)), why, done, len(counted))
 
 
 def ordered(results: Sequence[TrialResult], key: Sequence[str]) -> list[TrialResult]:
