@@ -184,7 +184,7 @@ def _largest_worse(sweep: _Sweep) -> Finding | None:
         return None
     line, last = max(worse, key=lambda pair: pair[0].points[-2].value - pair[1].value)
     before = line.points[-2]
-    more = f" (and {len(worse) - 1} more lines)" if len(worse) > 1 else ""
+    more = f" (and {counted(len(worse) - 1, 'more line', 'more lines')})" if len(worse) > 1 else ""
     what = (
         f"the largest size of {line.splitter} with {line.overlap_ratio:.0%} overlap, {last.size}, has {curve.metric} "
         f"{last.value:.1%}, the one below it, {before.size}, {before.value:.1%}{more}"
@@ -228,7 +228,7 @@ def _alike(sweep: _Sweep) -> Finding | None:
     cuts = {t.chunking_sha256 for t in settings}
     if not settings or 2 * len(cuts) > len(settings):
         return None
-    what = f"{len(settings)} settings cut the documents in only {len(cuts)} different ways"
+    what = f"{len(settings)} settings cut the documents in only {counted(len(cuts), 'way', 'different ways')}"
     return Finding("alike", what, "the documents are short for these sizes; try smaller ones")
 
 
