@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from harness.errors import Fault, HarnessError
 from harness.experiment import Experiment
+from harness.front import directions, metric_names
 from harness.records import Point, TrialResult
 from harness.space import MOST_POINTS, Axis, Choices, Space
 
 if TYPE_CHECKING:
     import optuna
 
+Objective = Callable[[TrialResult], tuple[float, ...] | None]  # what a study maximises or minimises; None: undefined
 MOST_REPEATS = 50  # in a row, until a sampler that has nothing else to say is let have its way
 
 
@@ -44,7 +46,8 @@ class Suggestions:
         self.total = self.budget + len(self.baselines)
         # Points may be added to a study, and Optuna refuses a parameter whose choices change: they go as an attribute.
         self.distributions = {} if self.only_points else _distributions(self.space)
-        self.study = _open_study(name, storage)
+        self.several = tuple(experiment.selection.objective)
+        self.study = _open_study(name, storage, self.several)
 
     def _whole(self, total: int) -> tuple[Point, ...] | None:
         """All points of the search in order when they are known beforehand: points, a grid, a space within the budget."""
@@ -91,7 +94,7 @@ class Suggestions:
             self._enqueue(point)
         return found | dict(self._ask() for _ in baselines)
 
-    def ask(self, results: dict[int, TrialResult], objective: Callable[[TrialResult], float]) -> Iterator[tuple[int, Point]]:
+    def ask(self, results: dict[int, TrialResult], objective: Objective) -> Iterator[tuple[int, Point]]:
         """Trial numbers and points until the budget is spent; `results` grows meanwhile.
 
         A point of a splitter that ignores an axis is not tried twice: Optuna is told again what is known of it.
@@ -138,55 +141,81 @@ class Suggestions:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a point may lie beside the ranges' steps
             trial = self.study.ask(self.distributions)
-        if "point" in trial.user_attrs:
-            return trial.number, Point.of(trial.user_attrs["point"])
-        return trial.number, self.space.canonical(Point.of(trial.params))
+        return trial.number, self._point(trial)
 
-    def tell(self, result: TrialResult, objective: Callable[[TrialResult], float]) -> None:
+    def _point(self, trial: optuna.trial.Trial | optuna.trial.FrozenTrial) -> Point:
+        if "point" in trial.user_attrs:
+            return Point.of(trial.user_attrs["point"])
+        return self.space.canonical(Point.of(trial.params))
+
+    def tell(self, result: TrialResult, objective: Objective) -> None:
         state = self.optuna.trial.TrialState
-        if result.complete and not result.point.baseline:  # a sampler has nothing to learn from one without a size
-            self.study.tell(result.trial, objective(result))
+        # A sampler has nothing to learn from a baseline, which has no size, nor from a trial without a figure.
+        known = objective(result) if result.pruned or (result.complete and not result.point.baseline) else None
+        if known is None or (result.pruned and self.several):  # several objectives have no place for a bound
+            self.study.tell(result.trial, state=state.FAIL)
         elif result.pruned:
             # One value at step 0: TPE puts pruned trials of more steps first, which would favour small chunks.
             unfinished = next(t for t in self.study.get_trials(deepcopy=False) if t.number == result.trial)
-            self.optuna.trial.Trial(self.study, unfinished._trial_id).report(objective(result), step=0)
+            self.optuna.trial.Trial(self.study, unfinished._trial_id).report(known[0], step=0)
             self.study.tell(result.trial, state=state.PRUNED)
         else:
-            self.study.tell(result.trial, state=state.FAIL)
+            self.study.tell(result.trial, list(known))
+
+    def _in(self, state: Literal["WAITING", "RUNNING"]) -> list[optuna.trial.FrozenTrial]:
+        return list(self.study.get_trials(deepcopy=False, states=(self.optuna.trial.TrialState[state],)))
 
     def _waiting(self) -> bool:
-        state = self.optuna.trial.TrialState
-        return bool(self.study.get_trials(deepcopy=False, states=(state.WAITING,)))
+        return bool(self._in("WAITING"))
 
-    def reconcile(self, results: Mapping[int, TrialResult], objective: Callable[[TrialResult], float]) -> tuple[int, int]:
+    def reconcile(self, results: Mapping[int, TrialResult], objective: Objective) -> tuple[int, int]:
         """Tell the study results that it missed, and close trials that have none so that their points are tried again.
 
-        A study that lost its trials, or another storage, is rebuilt from the results: they are the first of all truths.
+        A study that lost its trials, that of other objectives, or another storage, is rebuilt from the results: they are the
+        first of all truths.
         """
         self.total += len({r.point for r in results.values() if r.point.baseline}.difference(self.baselines))
-        return self.catch_up(results, objective), self._close_running()
+        return self.catch_up(results, objective), self._close_running({r.point for r in results.values()})
 
-    def catch_up(self, results: Mapping[int, TrialResult], objective: Callable[[TrialResult], float]) -> int:
+    def catch_up(self, results: Mapping[int, TrialResult], objective: Objective) -> int:
         """Enter results under their numbers that the study does not know of, and tell it what it waits for; how many."""
-        told = 0
-        for number in range(self.next_number, max(results, default=-1) + 1):
+        last = max(results, default=-1)
+        if any(t.number <= last for t in self._in("WAITING")):
+            self._start_waiting()
+        for number in range(self.next_number, last + 1):
             if number in results:
                 self._enqueue(results[number].point)
-            elif self.only_points:
-                self._enqueue(self.first[0])  # any: the number has no result, and its trial is closed below
-            self._ask()
-        for trial in self.study.get_trials(deepcopy=False):
-            if not trial.state.is_finished() and trial.number in results:
-                self.tell(results[trial.number], objective)
-                told += 1
-        return told
+                self._ask()
+            else:
+                self.study.add_trial(self.optuna.trial.create_trial(state=self.optuna.trial.TrialState.FAIL))
+        open_trials = [t for t in self._in("RUNNING") if t.number in results]
+        elsewhere = [results[t.number] for t in open_trials if self._point(t) != results[t.number].point]
+        for number in {t.number for t in open_trials}.difference(r.trial for r in elsewhere):
+            self.tell(results[number], objective)
+        self._learn(elsewhere, objective)
+        return len(open_trials)
 
-    def _close_running(self) -> int:
-        state = self.optuna.trial.TrialState
-        running = self.study.get_trials(deepcopy=False, states=(state.RUNNING,))
+    def _learn(self, results: Sequence[TrialResult], objective: Objective) -> None:
+        """Tell the sampler, under other numbers, results whose own the study had given to other points."""
+        if not results or not self.learns:
+            return
+        self._start_waiting()
+        for result in results:
+            self._enqueue(result.point)
+            number, _ = self._ask()
+            self.tell(replace(result, trial=number), objective)
+
+    def _start_waiting(self) -> None:
+        """Take what waits out of the queue: what has no result is closed, and waits again under a later number."""
+        while self._waiting():
+            self._ask()
+
+    def _close_running(self, tried: Collection[Point]) -> int:
+        running = self._in("RUNNING")
         for trial in running:
-            self.study.tell(trial.number, state=state.FAIL)
-            if self.whole is None and "point" not in trial.user_attrs and trial.params.keys() == self.distributions.keys():
+            self.study.tell(trial.number, state=self.optuna.trial.TrialState.FAIL)
+            whole = "point" not in trial.user_attrs and trial.params.keys() == self.distributions.keys()
+            if self.whole is None and whole and self._point(trial) not in tried:
                 self.study.enqueue_trial(trial.params)
         return len(running)
 
@@ -243,11 +272,14 @@ def require_storage(storage: str) -> None:
             raise ValueError("it is another program's")
 
 
-def _open_study(name: str, storage: str) -> optuna.Study:
+def _open_study(name: str, storage: str, several: Sequence[str]) -> optuna.Study:
+    """The study of one number, or one beside it for several objectives: a study's directions can't change."""
     import optuna
 
+    own = f"{name} by {', '.join(metric_names(several))}" if several else name
+    ways = directions(several) if several else ("maximize",)
     with _usable():
-        return optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
+        return optuna.create_study(study_name=own, storage=storage, directions=ways, load_if_exists=True)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from harness import selection
+from harness import front, selection
 from harness.analysis import Analysis, analyse, groups_of, sentences
 from harness.diagnosis import diagnose
 from harness.errors import Fault, HarnessError, Refused, TrackingDown
@@ -234,7 +234,8 @@ class _Sweep:
         if self.complete is True:
             return [r for r in results if r.pruned]
         asked = [r for r in results if r.pruned and self.complete and r.trial in self.complete]
-        return asked or selection.open_again(results, self.experiment.selection)
+        rule = self.experiment.selection
+        return asked or selection.open_again(results, rule) or front.undecided(results, rule)
 
     def _replace(self, result: TrialResult) -> None:
         """Measure a pruned trial again; its number and what it has cost stay, its run gives way to another."""
@@ -259,8 +260,9 @@ class _Sweep:
         best = selection.ordered(selection.contenders(list(self.results.values()), rule), rule.key)
         self.watcher.trial(result, best[0] if best else None)
 
-    def _objective(self, result: TrialResult) -> float:
-        return selection.objective(result, self.experiment.selection.key)
+    def _objective(self, result: TrialResult) -> tuple[float, ...] | None:
+        rule = self.experiment.selection
+        return front.values(result, rule.objective) if rule.objective else (selection.objective(result, rule.key),)
 
     def _log_missing(self) -> int:
         """Log every result that has no run yet; a store that does not answer is asked again at the next trial."""
