@@ -272,9 +272,10 @@ def _result(case: _Case) -> Iterator[Fault]:
         what = f"the rule gives {choice.value} from its scores, the lock says {case.lock.threshold.value}"
         yield case.fault(what, "lock anew")
     results = case.study.read_results()
-    if case.lock.because is None and case.lock.selection["of"] == len(results):
-        again = selection.select(results, case.experiment.selection).chosen.trial
-        if case.in_force and again != case.lock.trial and case.lock.selection["key"] == list(case.experiment.selection.key):
+    rule = case.experiment.selection
+    if case.lock.because is None and case.lock.selection["of"] == len(selection.counted(results, rule)):
+        again = selection.select(results, rule).chosen.trial
+        if case.in_force and again != case.lock.trial and case.lock.selection["key"] == list(rule.key):
             yield case.fault(f"the rule now chooses trial {again}, not {case.lock.trial}", "lock anew")
 
 

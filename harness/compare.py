@@ -203,7 +203,7 @@ def _compared(first: Side, second: Side) -> Compared:
 
 
 def _rows(first: Side, second: Side, shared: list[str], groups: Any) -> list[Row]:
-    names = [n for n in second.result.metrics if n in first.result.metrics and n not in COSTS]
+    names = [n for n in second.result.metrics if n in first.result.metrics and n not in COSTS and not n.startswith("random_")]
     lead = [part for part in second.experiment.selection.key if part in names]
     return [row for name in dict.fromkeys((*lead, *names)) if (row := _row(name, first, second, shared, groups))]
 

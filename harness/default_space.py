@@ -20,9 +20,9 @@ def with_defaults(search: Search, kind: EmbedderType, options: Any) -> Search:
     """The search itself where it names a space, else with the usual one; points of the user's own stay the first."""
     if search.sampler == "points" or search.splitter is not None or search.chunk_size is not None:
         return search
-    limit = _limit(kind, options)
+    reads = limit(kind, options)
     unit = search.unit or (MODEL_TOKENS if kind.has_tokenizer else "words")
-    high = min(HIGH, limit) if limit and unit == MODEL_TOKENS else HIGH
+    high = min(HIGH, reads) if reads and unit == MODEL_TOKENS else HIGH
     names = ("recursive", "structure", "sentences", "tokens" if kind.has_tokenizer else "words")
     splitters = [name for name in names if name in SPLITTERS]
     first = [PointModel(splitter=splitters[0], chunk_size=s, overlap_ratio=r) for s, r in FIRST if s <= high]
@@ -37,7 +37,8 @@ def with_defaults(search: Search, kind: EmbedderType, options: Any) -> Search:
     )
 
 
-def _limit(kind: EmbedderType, options: Any) -> int | None:
+def limit(kind: EmbedderType, options: Any) -> int | None:
+    """Tokens that the model reads; None where that is not limited, or not known here."""
     try:
         return kind.read_limit(options)
     except HarnessError:  # the model is not here: loading it will say so

@@ -66,6 +66,7 @@ class Estimate:
     bytes: int  # vectors of the largest index
     cache_bytes: int | None  # that the vectors of all these texts take; None: the embedder's are not kept
     price: float | None  # of what is not at hand
+    baseline_tokens: int = 0  # about so many come on top for baselines that the file does not name
 
     @property
     def least_overlap(self) -> tuple[LeastOverlap, ...]:

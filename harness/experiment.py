@@ -15,8 +15,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from harness import embedders, formats, metrics, ranking, selection, splitters, threshold, tokenizers
-from harness.default_space import with_defaults
-from harness.embedders import Embedder
+from harness.default_space import limit, with_defaults
+from harness.embedders import Embedder, EmbedderType
 from harness.embedders.cache import cached
 from harness.errors import Fault, HarnessError, nearest
 from harness.experiment_file import Data, File, Places, RangeModel, Search, SplitModel, as_fault, without_other_shapes
@@ -28,6 +28,7 @@ from harness.space import Axis, Choices, Range, Space
 from harness.splits import SplitRule
 from harness.splitters import user
 from harness.splitters.base import Splitter
+from harness.splitters.baselines import Conventional
 from harness.tokenizers import Ruler
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -64,6 +65,11 @@ class Experiment:
     selection: Selection
     threshold_rule: str
     tracking_text: Literal["full", "spans", "none"]
+
+    @property
+    def named_baselines(self) -> tuple[Point, ...]:
+        """Those that the file asks for; without any, all there are come on top of what is estimated."""
+        return self.baselines if self.search.baselines is not None else ()
 
     def read_labels(self) -> Labelled:
         return formats.load(self.source)
@@ -172,9 +178,13 @@ def _resolve(path: Path, places: Places, raw: Mapping[str, Any]) -> Experiment:
         Fault(places.of("search", "points"), f"{what} of a point is not in the list", f"add it to {axis}")
         for axis, what in space.off_lists(points)
     ]
-    baselines = tuple(Point(name, 0, 0.0) for name in dict.fromkeys(search.baselines))
+    baselines = tuple(
+        Point(name, 0, 0.0) for name in dict.fromkeys(splitters.BASELINES if search.baselines is None else search.baselines)
+    )
     used = sorted({*space.splitters, *(p.splitter for p in (*points, *baselines))})
     configured = _splitters(file, used, places, faults)
+    if (name := Conventional.name) in configured:
+        configured[name] = _conventional(search, configured, embedders.EMBEDDERS[file.embedder["type"]], options)
     space = replace(space, ignored={name: s.ignores for name, s in configured.items() if s.ignores})
     faults += _selection_faults(file, ks, places)
     faults += _beyond_embedder(file, search, space, places)
@@ -200,6 +210,13 @@ def _resolve(path: Path, places: Places, raw: Mapping[str, Any]) -> Experiment:
         threshold_rule=file.threshold.rule,
         tracking_text=file.tracking.text,
     )
+
+
+def _conventional(search: Search, configured: Mapping[str, Splitter], kind: EmbedderType, options: BaseModel) -> Splitter:
+    """The conventional setting in the search's unit, as far as the model reads."""
+    named = sorted(set(configured) - set(splitters.BASELINES))
+    unit = search.unit or splitters.default_unit(named, kind.has_tokenizer)
+    return Conventional().held_by(unit, limit(kind, options))
 
 
 def _with_tokenizer_file(search: Search, folder: Path) -> Search:

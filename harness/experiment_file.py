@@ -96,7 +96,7 @@ class Search(_Section):
     overlap_ratio: RangeModel | list[Annotated[float, Field(ge=0, lt=1)]] = [0.0]
     prepend: list[list[str]] = [[]]
     points: list[PointModel] = []
-    baselines: list[str] = []
+    baselines: list[str] | None = None  # None: all there are
     truncation: Literal["warn", "refuse"] = "warn"
     trial_timeout: float = Field(default=3600, gt=0)
 

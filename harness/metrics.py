@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from itertools import chain, combinations
+from typing import Literal, TypeVar
 
 from harness.records import Chunking, Passage, Place, Question, Span
 
 CHAR_K = 5
+MOST_ALTERNATIVES, MOST_PLACES = 6, 12  # of which every combination is counted
+T = TypeVar("T")
 Score = Callable[["Judgement", int], float | None]
 
 
@@ -44,6 +48,14 @@ class Judgement:
     def containable(self) -> bool:
         """Whether the chunking could answer it at all."""
         return any(all(a) for a in self.held)
+
+    @cached_property
+    def holders(self) -> tuple[frozenset[int], list[tuple[frozenset[int], ...]]]:
+        """Chunks that are an alternative of one place each, together, and of each other alternative those of its places."""
+        evidence, cut = self.question.evidence, self.chunking
+        places = [tuple(frozenset(cut.answering(p, evidence).tolist()) for p in a) for a in self.alternatives] if evidence else []
+        alone = frozenset[int]().union(*(a[0] for a in places if len(a) == 1))
+        return alone, [a for a in places if len(a) > 1]
 
     @cached_property
     def chars(self) -> dict[int, list[tuple[int, int, int, int]]]:
@@ -106,6 +118,34 @@ def section_hit(judged: Judgement, k: int) -> float | None:
 def ceiling(judged: Judgement, k: int) -> float:
     """1 when the chunking holds some alternative's places whole, wherever they rank."""
     return float(judged.containable)
+
+
+def random_hit(judged: Judgement, k: int) -> float | None:
+    """The probability of a hit when the chunks come in an order of pure chance: what any ranking should be held against.
+
+    Exact, by inclusion and exclusion over places that are needed together; undefined where these are too many to count.
+    """
+    singles, several = judged.holders
+    together = [a for a in (*((s,) for s in [singles] if s), *several) if all(a)]
+    if len(together) > MOST_ALTERNATIVES or sum(map(len, together)) > MOST_PLACES:
+        return None
+    chunks, found = len(judged.chunking), 0.0
+    for some in _subsets(together):
+        if some:
+            places = [place for alternative in some for place in alternative]
+            sign = 1 if len(some) % 2 else -1
+            found += sign * sum((-1) ** len(few) * _none_of(frozenset[int]().union(*few), chunks, k) for few in _subsets(places))
+    return min(1.0, max(0.0, found))
+
+
+def _subsets(items: Sequence[T]) -> Iterable[tuple[T, ...]]:
+    return chain.from_iterable(combinations(items, n) for n in range(len(items) + 1))
+
+
+def _none_of(wanted: Collection[int], chunks: int, k: int) -> float:
+    """The probability that the first k of so many chunks in a random order have none of some."""
+    drawn = min(k, chunks)
+    return math.prod(max(0, chunks - len(wanted) - i) / (chunks - i) for i in range(drawn))
 
 
 def _overlaps(alternative: Sequence[Place], passages: Iterable[tuple[str, Span]]) -> list[tuple[str, Span]]:
@@ -173,21 +213,21 @@ def precision_omega(judged: Judgement, k: int) -> float:
 
 @dataclass(frozen=True)
 class Metric:
-    """A function of a judgement and k; `at` says at which k it is taken: each of the experiment's, the character k, or one.
+    """A function of a judgement and k; `at` says at which k it is taken: each of the experiment's, the character k, or some.
 
     `bounded`: it looks at places' ranks alone and never rises when one does, so that of the best ranks that are still possible
     it is an upper bound of what it will be.
     """
 
     function: Score
-    at: Literal["each k", "char k"] | int | None = None
+    at: Literal["each k", "char k"] | tuple[int, ...] | None = None
     bounded: bool = False
 
     def names(self, name: str, ks: Sequence[int], char_k: int) -> dict[str, int]:
         """Full names with their k."""
         if self.at is None:
             return {name: 0}
-        at = {"each k": ks, "char k": [char_k]}[self.at] if isinstance(self.at, str) else [self.at]
+        at = {"each k": ks, "char k": [char_k]}[self.at] if isinstance(self.at, str) else self.at
         return {f"{name}_at_{k}": k for k in at}
 
 
@@ -199,7 +239,9 @@ METRICS: dict[str, Metric] = {
     "document_hit": Metric(of_regions(hit), "each k", bounded=True),
     "document_recall": Metric(of_regions(region_recall), "each k", bounded=True),
     "document_mrr": Metric(of_regions(reciprocal_rank), bounded=True),
-    "section_hit": Metric(section_hit, 1),
+    "random_hit": Metric(of_spans(random_hit), (1, 3)),
+    "random_document_hit": Metric(of_regions(random_hit), (1, 3)),
+    "section_hit": Metric(section_hit, (1,)),
     "ceiling": Metric(of_spans(ceiling), bounded=True),
     "char_recall": Metric(of_spans(char_recall), "char k"),
     "char_precision": Metric(of_spans(char_precision), "char k"),

@@ -63,8 +63,9 @@ class SweepOutcome:
 
     @property
     def trials(self) -> dict[str, int]:
-        """How many trials are complete, pruned and failed."""
-        return {state: sum(r.state == state for r in self.results) for state in ("complete", "pruned", "failed")}
+        """How many settings are complete, pruned and failed; baselines come on top of these."""
+        settings = [r for r in self.results if not r.point.baseline]
+        return {state: sum(r.state == state for r in settings) for state in ("complete", "pruned", "failed")}
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -73,6 +74,7 @@ class SweepOutcome:
             "trials": self.trials,
             "leader": self._trial_json(self.selected.leader),
             "chosen": self._trial_json(self.selected.chosen),
+            "baselines": [self._trial_json(r) for r in self.results if r.point.baseline],
             "pruned": [self._trial_json(r) for r in self.results if r.pruned],
             "tied": list(self.selected.tied),
             "why": self.selected.why,

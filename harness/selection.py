@@ -242,6 +242,11 @@ def contenders(results: Sequence[TrialResult], rule: Selection) -> list[TrialRes
     return [t for t in distinct(results) if rule.allow_baselines or not t.point.baseline]
 
 
+def counted(results: Sequence[TrialResult], rule: Selection) -> list[TrialResult]:
+    """The trials that figures are out of: baselines only where they may be chosen."""
+    return [t for t in results if rule.allow_baselines or not t.point.baseline]
+
+
 def affordable(results: Sequence[TrialResult], rule: Selection) -> list[TrialResult]:
     """Those that may be chosen and meet the constraint."""
     return [t for t in contenders(results, rule) if _affordable(t, rule)]
@@ -275,9 +280,9 @@ def select(results: Sequence[TrialResult], rule: Selection) -> Selected:
         what = f"no trial has context_at_3 <= {rule.max_context_at_3:g}"
         raise HarnessError(Fault("[selection] max_context_at_3", what, "raise it or add smaller chunk sizes"))
     leaders, chosen, why = apply(allowed, rule)
-    counted = [t for t in results if rule.allow_baselines or not t.point.baseline]
-    done = sum(t.complete for t in counted)
-    return Selected(leaders[0], chosen, tuple(sorted(t.trial for t in leaders)), why, done, len(counted))
+    of = counted(results, rule)
+    done = sum(t.complete for t in of)
+    return Selected(leaders[0], chosen, tuple(sorted(t.trial for t in leaders)), why, done, len(of))
 
 
 def ordered(results: Sequence[TrialResult], key: Sequence[str]) -> list[TrialResult]:

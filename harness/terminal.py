@@ -182,6 +182,10 @@ def _show_cost(found: Estimate) -> None:
         f"{how}{counted}{held}{price}; {found.seconds:.0f} s at {found.tokens_per_second:,.0f} tokens/s; "
         f"vectors of the largest index: {found.bytes / 1e6:.1f} MB{kept}"
     )
+    if found.baseline_tokens:
+        out().print(
+            f"whole documents, whole sections and the conventional setting come on top: about {found.baseline_tokens:,} tokens"
+        )
     out().print('a sweep that prunes embeds a small part of it; `prune = "auto"` does so from ten minutes up')
 
 

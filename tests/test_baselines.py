@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from making import awkward_text, law, one
 
 from harness.records import Corpus, Document, Point, Section, Span
-from harness.splitters import BASELINES, chunk
+from harness.splitters import BASELINES, SPLITTERS, chunk
+from harness.splitters.baselines import Conventional, ConventionalOptions
 from harness.splitters.prepend import prefix
 from harness.tokenizers import Ruler
 
@@ -87,3 +88,26 @@ def test_units_that_neighbours_share_and_the_size_they_were_to_have_are_kept():
     made = cut(Point("words", 4, 0.5))
     assert made.target == 4
     assert made.shared.tolist() == [0, *[2] * (len(made) - 1)]
+
+
+@pytest.mark.parametrize(
+    ("unit", "limit", "size"),
+    [
+        ("model-tokens", 254, 254),
+        ("model-tokens", None, 500),
+        ("cl100k_base", 8192, 500),
+        ("words", 254, 190),
+        ("words", None, 375),
+    ],
+)
+def test_the_conventional_setting_is_500_tokens_or_what_the_model_reads_in_the_searchs_unit(unit, limit, size):
+    options = Conventional().held_by(unit, limit).options
+    assert options.size == size
+    assert options.overlap == round(0.2 * size)
+
+
+def test_the_conventional_setting_cuts_as_windows_of_its_size_do():
+    text = " ".join(f"w{i}" for i in range(60))
+    ruler = Ruler(one(text), "words")
+    conventional = Conventional(ConventionalOptions(size=10, overlap=2)).split(Document("d", text), 0, 0, ruler)
+    assert conventional.tolist() == SPLITTERS["words"].split(Document("d", text), 10, 2, ruler).tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import pytest
 from hypothesis import given
@@ -84,6 +85,20 @@ def slow_hit(case, chunks):
 @law
 def test_a_hit_is_some_alternative_whose_places_each_lie_whole_in_one_of_the_first_k_chunks(case, k):
     assert metrics.hit(case.judged(), k) == float(slow_hit(case, case.first(k)))
+
+
+@given(case=cases(), k=st.integers(1, 4))
+@law
+def test_chance_hits_as_often_as_the_sets_of_first_chunks_do(case, k):
+    drawn = list(combinations(range(len(case.chunking)), min(k, len(case.chunking))))
+    share = sum(slow_hit(case, [case.chars(c) for c in some]) for some in drawn) / len(drawn)
+    assert metrics.random_hit(case.judged(), k) == pytest.approx(share, abs=1e-12)
+
+
+def test_chance_is_undefined_where_too_many_places_are_needed_together():
+    many = tuple(Place("a", Span(i, i + 1)) for i in range(metrics.MOST_PLACES + 1))
+    case = Case(Question("q", "text", Evidence((many,))), chunked(CORPUS, (0, 0, 40), (1, 0, 25)), (0, 1))
+    assert metrics.random_hit(case.judged(), 1) is None
 
 
 @given(case=cases(), k=ks)
@@ -265,6 +280,10 @@ def test_names_of_metrics_say_at_which_k_they_are():
         "document_recall_at_1",
         "document_recall_at_3",
         "document_mrr",
+        "random_hit_at_1",
+        "random_hit_at_3",
+        "random_document_hit_at_1",
+        "random_document_hit_at_3",
         "section_hit_at_1",
         "ceiling",
         "char_recall_at_5",

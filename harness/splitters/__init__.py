@@ -10,7 +10,7 @@ import numpy as np
 from harness.errors import Fault, HarnessError, nearest
 from harness.records import Chunking, Corpus, Point
 from harness.splitters.base import Splitter
-from harness.splitters.baselines import WholeDocument, WholeSection
+from harness.splitters.baselines import Conventional, WholeDocument, WholeSection
 from harness.splitters.prepend import prefix
 from harness.splitters.recursive import Recursive
 from harness.splitters.semantic_units import SemanticUnits
@@ -28,7 +28,7 @@ SPLITTERS: dict[str, Splitter] = {
     "structure": Structure(),
 }
 
-BASELINES: dict[str, Splitter] = {"whole-document": WholeDocument(), "whole-section": WholeSection()}
+BASELINES: dict[str, Splitter] = {s.name: s for s in (WholeDocument(), WholeSection(), Conventional())}
 EVERY: ChainMap[str, Splitter] = ChainMap(SPLITTERS, BASELINES)
 
 

@@ -114,7 +114,7 @@ def test_a_metric_lies_between_0_and_1_and_is_1_when_the_answer_is_all_that_is_r
         passages = tuple(Passage(r, 1.0, "d", *vars_of(chunking, c), 1, ()) for r, c in kept)
         value = METRICS[name].function(judged(question, chunking, order, passages), 1)
         assert value is None or 0.0 <= value <= 1.0
-        assert not perfect or value in (None, 1.0)
+        assert not perfect or value in (None, 0.5 if name == "random_hit" else 1.0), "one of two chunks is right by chance"
     names = METRICS[name].names(name, [1, 3], 5)
     assert all(full.startswith(name) for full in names)
 
@@ -218,6 +218,7 @@ def test_a_new_entry_is_accepted_in_a_file_and_listed_in_the_message_for_a_wrong
     monkeypatch, tmp_path, registry, section, key
 ):
     kind = SimpleNamespace(Options=NoKeys, similarities=("cosine",), has_tokenizer=False, ignores=frozenset())
+    kind.read_limit = lambda options: None
     monkeypatch.setitem(registry, "newcomer", kind)
     monkeypatch.setattr(EMBEDDERS["tfidf"], "similarities", ("cosine", "newcomer"))
     with pytest.raises(HarnessError) as caught:

@@ -66,6 +66,7 @@ GRID = {
     "splitter": ["words"],
     "chunk_size": [12, 24],
     "overlap_ratio": [0.0, 0.25],
+    "baselines": [],
 }
 TPE = {
     "sampler": "tpe",
@@ -75,6 +76,7 @@ TPE = {
     "splitter": ["words"],
     "chunk_size": {"low": 8, "high": 80, "log": True},
     "overlap_ratio": {"low": 0.0, "high": 0.4, "step": 0.05},
+    "baselines": [],
 }
 
 
