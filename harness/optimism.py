@@ -22,7 +22,7 @@ LEFT_OUT = 0.632  # share of the questions that a resample has: Efron's weight o
 
 @dataclass(frozen=True)
 class Optimism:
-    """`dev` is the chosen setting's score, `shrinkage` by how much the choice flatters it, on average over resamples.
+    """`dev` is the chosen setting's score, `shrinkage` by how much the choice flatters it, on average over resamples: 0 at least.
 
     `failed` resamples chose nothing: no setting met the rule there.
     """
@@ -66,7 +66,8 @@ def optimism(
     gains = [g for _ in range(RESAMPLES) if (g := table.gain(rng.multinomial(table.groups, even))) is not None]
     if not gains:
         return None
-    shrinkage = LEFT_OUT * float(np.mean(gains))
+    # Choosing flatters or does nothing; below 0 is chance of the resamples.
+    shrinkage = max(0.0, LEFT_OUT * float(np.mean(gains)))
     return Optimism(metric, float(found.column(chosen).mean()), shrinkage, RESAMPLES, RESAMPLES - len(gains))
 
 
