@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any
 
@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from harness.records import Threshold, TrialResult
 from harness.threshold import gate_scores
 
-LEADING = 12
-MARKERS = "osD^vP*X<>hd"
+LEADING, FEWEST = 12, 4  # settings in a chart of bars, and for how many it has room at least
+MARKERS = "osD^P*X<>hd"  # "v" is an upper bound
 FIRST, WITHIN, BOUND, INDEX = "#1d5b8f", "#e08a1e", "#6b7280", "#4b7f6a"
 CLASSES = (
     ("positives", "first chunk holds\nthe evidence", "#1d5b8f", "o"),
@@ -31,13 +31,17 @@ def png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-def _figure(width: float = 8.4, height: float = 4.4) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.add_subplot()
+def plain(axes: Axes) -> Axes:
+    """Axes without a frame, with faint lines to read values by."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#e5e7eb", linewidth=0.8)
     axes.set_axisbelow(True)
-    return figure, axes
+    return axes
+
+
+def _figure(width: float = 8.4, height: float = 4.4) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, plain(figure.add_subplot())
 
 
 def _rate(result: TrialResult, k: int) -> float:
@@ -46,45 +50,75 @@ def _rate(result: TrialResult, k: int) -> float:
 
 
 def _percent_axis(axes: Axes) -> None:
-    axes.set_ylim(0, 104)
+    axes.set_ylim(-2, 104)
     axes.set_ylabel("dev questions, %")
 
 
-def hits_by_size(settings: Sequence[TrialResult]) -> Figure:
-    """hit@1 and hit@3 against chunk size, a marker a splitter; hollow where the model cuts chunks; the ceiling above."""
-    from matplotlib.lines import Line2D
-
+def hits_by_size(settings: Sequence[TrialResult], pruned: Sequence[TrialResult] = ()) -> Figure:
+    """hit@1 and hit@3 against chunk size, a marker a splitter; hollow where the model cuts chunks; the ceiling above, and
+    what a pruned trial could have had at most."""
     figure, axes = _figure()
     name = settings[0].hit_name
-    splitters = sorted({r.point.splitter for r in settings if not r.point.baseline})
-    for r in settings:
-        if r.point.baseline:  # it has no size, only hits
-            axes.axhline(_rate(r, 1), color=FIRST, linewidth=1, linestyle=":")
-            axes.annotate(
-                f"{r.point}, {name}@1", (1, _rate(r, 1)), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8
-            )
-    settings = [r for r in settings if not r.point.baseline]
-    marker = {s: MARKERS[i % len(MARKERS)] for i, s in enumerate(splitters)}
-    for r in settings:
-        x = r.point.chunk_size
-        axes.scatter(x, 100 * r.metrics.get("ceiling", float("nan")), marker="_", s=90, color=BOUND, linewidth=1.2)
+    _baseline_lines(axes, settings, name)
+    sized = [r for r in settings if not r.point.baseline]
+    marker = {s: MARKERS[i % len(MARKERS)] for i, s in enumerate(sorted({r.point.splitter for r in sized}))}
+    ceilings = [100 * r.metrics.get("ceiling", float("nan")) for r in sized]
+    axes.scatter([r.point.chunk_size for r in sized], ceilings, marker="_", s=90, color=BOUND, linewidth=1.2)
+    for (splitter, cut), alike in _alike(sized).items():
         for k, colour in ((3, WITHIN), (1, FIRST)):
-            face = "white" if r.metrics.get("truncated_share", 0) > 0 else colour
-            axes.scatter(x, _rate(r, k), marker=marker[r.point.splitter], s=38, facecolor=face, edgecolor=colour, linewidth=1.4)
-    plain: dict[str, Any] = {"linestyle": "", "markersize": 7}
-    handles = [
-        Line2D([], [], marker="o", color=FIRST, label=f"{name}@1", **plain),
-        Line2D([], [], marker="o", color=WITHIN, label=f"{name}@3", **plain),
-        Line2D([], [], marker="_", color=BOUND, label="ceiling (upper bound)", **plain),
-        *(Line2D([], [], marker=marker[s], color="#111827", label=s, **plain) for s in splitters),
-    ]
-    if any(r.metrics.get("truncated_share", 0) > 0 for r in settings):
-        hollow: dict[str, Any] = {"markerfacecolor": "white", "label": "hollow: model cuts chunks"}
-        handles.append(Line2D([], [], marker="o", color="#111827", **hollow, **plain))
+            face = "white" if cut else colour
+            x, y = [r.point.chunk_size for r in alike], [_rate(r, k) for r in alike]
+            axes.scatter(x, y, marker=marker[splitter], s=38, facecolor=face, edgecolor=colour, linewidth=1.4)
+    bounds = [(r.point.chunk_size, 100 * n / r.answerable) for r in pruned if r.bound and (n := r.bound.hits(1)) is not None]
+    if bounds:
+        axes.scatter(
+            [x for x, _ in bounds], [y for _, y in bounds], marker="v", s=34, facecolor="none", edgecolor=BOUND, linewidth=1
+        )
+    handles = _size_legend(name, marker, any(map(_cut, sized)), bool(bounds))
     figure.legend(handles=handles, loc="outside upper left", ncols=4, frameon=False, fontsize=9)
     axes.set_xlabel(f"chunk size, {settings[0].unit}")
     _percent_axis(axes)
     return figure
+
+
+def _cut(r: TrialResult) -> bool:
+    return r.metrics.get("truncated_share", 0) > 0
+
+
+def _alike(settings: Sequence[TrialResult]) -> dict[tuple[str, bool], list[TrialResult]]:
+    """Settings that are drawn alike: of one splitter, whole for the model or not."""
+    found: dict[tuple[str, bool], list[TrialResult]] = {}
+    for r in settings:
+        found.setdefault((r.point.splitter, _cut(r)), []).append(r)
+    return found
+
+
+def _baseline_lines(axes: Axes, settings: Sequence[TrialResult], name: str) -> None:
+    """Baselines have no size, only hits."""
+    at: dict[float, list[str]] = {}
+    for r in settings:
+        if r.point.baseline:
+            at.setdefault(_rate(r, 1), []).append(str(r.point))
+    for rate, names in at.items():
+        axes.axhline(rate, color=FIRST, linewidth=1, linestyle=":")
+        words = f"{', '.join(names)}: {name}@1"
+        axes.annotate(words, (1, rate), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8)
+
+
+def _size_legend(name: str, marker: Mapping[str, str], cut: bool, pruned: bool) -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    def entry(shape: str, colour: str, label: str, **more: Any) -> Line2D:
+        return Line2D([], [], marker=shape, color=colour, label=label, linestyle="", markersize=7, **more)
+
+    return [
+        entry("o", FIRST, f"{name}@1"),
+        entry("o", WITHIN, f"{name}@3"),
+        entry("_", BOUND, "ceiling (upper bound)"),
+        *(entry(shape, "#111827", splitter) for splitter, shape in marker.items()),
+        *([entry("o", "#111827", "hollow: model cuts chunks", markerfacecolor="white")] if cut else []),
+        *([entry("v", BOUND, f"pruned: {name}@1 at most", markerfacecolor="none")] if pruned else []),
+    ]
 
 
 def hits_by_setting(settings: Sequence[TrialResult]) -> Figure:
@@ -102,6 +136,7 @@ def hits_by_setting(settings: Sequence[TrialResult]) -> Figure:
         axes.bar_label(bars, [str(r.hits(k)) for r in shown], fontsize=8, padding=2)
     _setting_axis(axes, shown)
     _percent_axis(axes)
+    axes.set_ylim(0, 104)
     figure.legend(loc="outside upper left", ncols=2, frameon=False, fontsize=9)
     return figure
 
@@ -120,6 +155,7 @@ def index_by_setting(settings: Sequence[TrialResult]) -> Figure:
 
 def _setting_axis(axes: Axes, shown: Sequence[TrialResult]) -> None:
     axes.set_xticks(range(len(shown)), [str(r.point) for r in shown], rotation=35, ha="right", fontsize=9)
+    axes.set_xlim(-0.6, max(len(shown), FEWEST) - 0.4)
     axes.set_xlabel(f"setting (splitter size/overlap, {shown[0].unit})")
 
 

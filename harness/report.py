@@ -1,43 +1,37 @@
-"""Records to one HTML page with its plots; computes nothing. A plot more is a function in `plots` and an entry in `_plots`."""
+"""Records to one HTML page with its plots; computes nothing. A section more is a template and a module of what it says."""
 
 from __future__ import annotations
 
-import base64
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from harness import plots, report_parts
+from harness import (
+    report_baselines,
+    report_choice,
+    report_costs,
+    report_csv,
+    report_curve,
+    report_parts,
+    report_trials,
+    report_words,
+)
 from harness.errors import Fault, HarnessError, TrackingDown
 from harness.experiment import Experiment
 from harness.lock import now
-from harness.records import TrialResult
 from harness.report_facts import Facts, gather, questions_of
 from harness.report_heat import heat
 from harness.report_misses import CAUSES, misses
+from harness.report_plots import Plot, curve_file, drawn
+from harness.report_reading import contexts
 from harness.state import State, write_atomically
 from harness.sweep import resolve_tracking
 from harness.version import code_version
 
 PAGE = "index.html"
-
-
-@dataclass(frozen=True)
-class Plot:
-    """A figure's file and what is said of it: caption for all, `alt` for those who can't see it."""
-
-    file: str
-    title: str
-    caption: str
-    alt: str
-    png: bytes
-
-    @property
-    def data_uri(self) -> str:
-        return f"data:image/png;base64,{base64.b64encode(self.png).decode()}"
 
 
 def report(experiment: Experiment, out: Path | None = None, tracking_uri: str | None = None) -> Path:
@@ -47,21 +41,22 @@ def report(experiment: Experiment, out: Path | None = None, tracking_uri: str | 
     """
     folder = out or State(experiment).report
     facts = gather(experiment)
-    drawn = _plots(facts)
-    full = render(facts, drawn)
+    plots = drawn(facts)
+    full = render(facts, plots)
     write_atomically(folder / PAGE, full)
-    for plot in drawn:
+    write_atomically(folder / report_csv.FILE, report_csv.as_csv(facts.results))
+    for plot in plots:
         _write_png(folder / plot.file, plot.png)
-    logged = full if experiment.tracking_text == "full" else render(facts, drawn, experiment.tracking_text == "spans", False)
+    logged = full if experiment.tracking_text == "full" else render(facts, plots, experiment.tracking_text == "spans", False)
     try:
-        _log(facts, logged, [folder / plot.file for plot in drawn], tracking_uri)
+        _log(facts, logged, [folder / name for name in (report_csv.FILE, *(plot.file for plot in plots))], tracking_uri)
     except TrackingDown as error:
         written = f"the report is written to {folder / PAGE}, but not logged"
         raise TrackingDown(Fault(f.where, f"{f.what}; {written}", f.fix) for f in error.faults) from error
     return folder / PAGE
 
 
-def render(facts: Facts, drawn: Sequence[Plot], per_question: bool = True, texts: bool = True) -> str:
+def render(facts: Facts, plots: Sequence[Plot], per_question: bool = True, texts: bool = True) -> str:
     """The page. Without `texts` it has ids and offsets only, without `per_question` no line about any single question."""
     environment = Environment(
         loader=PackageLoader("harness", "templates"),
@@ -72,14 +67,23 @@ def render(facts: Facts, drawn: Sequence[Plot], per_question: bool = True, texts
         keep_trailing_newline=True,
     )
     texts = texts and per_question and not facts.changed
-    dev = () if facts.changed else facts.labelled.dev
+    said = {
+        "words": report_words,
+        "parts": report_parts,
+        "trials": report_trials,
+        "choice": report_choice,
+        "curve": report_curve,
+        "costs": report_costs,
+        "baselines": report_baselines,
+    }
     return environment.get_template("report.html.j2").render(
+        **said,
+        **_of_questions(facts, per_question, texts),
         facts=facts,
-        parts=report_parts,
-        plots={plot.file: plot for plot in drawn},
+        plots={plot.file: plot for plot in plots},
+        curve_file=curve_file,
+        csv=report_csv.FILE,
         heat=heat(facts),
-        asked={q.question_id: q.text for q in dev} if texts else {},
-        misses=misses(questions_of(facts.shown), dev, facts.labelled.corpus, texts) if per_question else [],
         causes=CAUSES,
         per_question=per_question,
         texts=texts,
@@ -88,59 +92,17 @@ def render(facts: Facts, drawn: Sequence[Plot], per_question: bool = True, texts
     )
 
 
-def _plots(facts: Facts) -> list[Plot]:
-    settings, name = facts.settings, facts.shown.hit_name
-    leading = f"the {min(len(settings), plots.LEADING)} leading settings"
-    leader = facts.selected.leader
-    best = f"The leader, {leader.point}, has {name}@1 {_hit(leader, 1)} and {name}@3 {_hit(leader, 3)}."
-    low, high = (f(r.metrics["index_ratio"] for r in settings[: plots.LEADING]) for f in (min, max))
-    drawn = [
-        Plot(
-            "hits_by_size.png",
-            "Hits by chunk size",
-            "One marker style a splitter. The ceiling is an upper bound: no ranking of the same chunks can exceed it. "
-            "Hollow points: the model reads some chunks only in part.",
-            f"Scatter plot of {name}@1 and {name}@3 against chunk size for {len(settings)} settings, with ceilings. {best}",
-            plots.png(plots.hits_by_size(settings)),
-        ),
-        Plot(
-            "hits_by_setting.png",
-            "Hits by setting",
-            f"{leading[0].upper()}{leading[1:]}, best first; the numbers on the bars are counts of questions.",
-            f"Bars of {name}@1 and {name}@3 for {leading}. {best}",
-            plots.png(plots.hits_by_setting(settings)),
-        ),
-        Plot(
-            "index_by_setting.png",
-            "Index ratio by setting",
-            "What the overlap costs: units stored per unit in the source. The dashed line, 1, is an index without repetition.",
-            f"Bars of the index ratio for {leading}, from {low:.2f} to {high:.2f}.",
-            plots.png(plots.index_by_setting(settings)),
-        ),
-    ]
-    return [*drawn, _score_plot(facts)]
-
-
-def _score_plot(facts: Facts) -> Plot:
-    """Scores with the threshold where one is locked; of the trial that the threshold belongs to."""
-    result = facts.locked or facts.shown
-    tuned = facts.lock.threshold if facts.lock and facts.locked else None
-    model = tuned.embedder if tuned else facts.study["embedder"]["name"]
-    similarity = tuned.similarity if tuned else facts.study["identity"]["similarity"]
-    line = (
-        f"The dashed line is the threshold {tuned.value}." if tuned else "No threshold is drawn: none is locked for this trial."
-    )
-    return Plot(
-        "scores.png",
-        "Scores of the first chunks",
-        f"Dev questions of trial {result.trial} ({result.point}), {similarity} scores of {model}; boxes are quartiles. {line}",
-        f"Box plots of first-chunk {similarity} scores of {model}: positives, wrong first chunks, unanswerable questions. {line}",
-        plots.png(plots.score_distributions(result, similarity, model, tuned)),
-    )
-
-
-def _hit(result: TrialResult, k: int) -> str:
-    return report_parts.hit(result, k)
+def _of_questions(facts: Facts, per_question: bool, texts: bool) -> dict[str, Any]:
+    """What is said of single questions, as far as it may be."""
+    dev = () if facts.changed else facts.labelled.dev
+    scores, corpus = questions_of(facts.shown), facts.labelled.corpus
+    if not per_question:
+        return {"asked": {}, "misses": [], "reading": []}
+    return {
+        "asked": {q.question_id: q.text for q in dev} if texts else {},
+        "misses": misses(scores, dev, corpus, texts),
+        "reading": contexts(scores, dev, corpus, facts.shown.point.prepend, texts, facts.experiment.search.seed),
+    }
 
 
 def _write_png(path: Path, content: bytes) -> None:
@@ -151,8 +113,8 @@ def _write_png(path: Path, content: bytes) -> None:
         raise HarnessError(Fault(str(path), f"can't be written ({error.strerror})", fix)) from error
 
 
-def _log(facts: Facts, page: str, images: Sequence[Path], tracking_uri: str | None) -> None:
-    """The page as it may leave this machine, and the plots, as artifacts of the sweep's run."""
+def _log(facts: Facts, page: str, files: Sequence[Path], tracking_uri: str | None) -> None:
+    """The page as it may leave this machine, and the files beside it, as artifacts of the sweep's run."""
     run_id = facts.study.get("run_id")
     if not run_id:
         return
@@ -160,5 +122,5 @@ def _log(facts: Facts, page: str, images: Sequence[Path], tracking_uri: str | No
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / PAGE
         path.write_text(page, "utf-8")
-        for file in (path, *images):
+        for file in (path, *files):
             tracker.log_file(run_id, file, "report")

@@ -18,7 +18,7 @@ from harness.holdout import recorded
 from harness.records import Claim, HoldoutRecord, Lock, QuestionScore, TrialResult, labels_sha256, provenance, questions_sha256
 from harness.selection import Selected
 from harness.state import State, StudyFiles
-from harness.tables import SourceRow, by_source
+from harness.tables import Breakdown, breakdowns
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ class Facts:
     def unit(self) -> str:
         return self.selected.chosen.unit
 
-    @property
-    def sources(self) -> tuple[SourceRow, ...]:
-        """Hits of the shown trial by where the dev questions come from."""
-        return by_source(self.shown.evaluation, self.labelled.dev) if not self.changed else ()
+    @cached_property
+    def breakdowns(self) -> tuple[Breakdown, ...]:
+        """Hits of the shown trial by groups of dev questions: where they come from, in which documents their answers are."""
+        return () if self.changed else breakdowns(self.shown.evaluation, self.labelled.dev, self.labelled.corpus)
 
     @property
     def provenance(self) -> dict[str, Any]:
@@ -72,6 +72,11 @@ class Facts:
     def settings(self) -> list[TrialResult]:
         """Complete trials of distinct points, best key first; a repeated point stands for its first trial."""
         return selection.ordered(selection.distinct(self.results), self.experiment.selection.key)
+
+    @property
+    def sized(self) -> int:
+        """How many of the settings are no baselines."""
+        return sum(not r.point.baseline for r in self.settings)
 
     @property
     def level(self) -> list[TrialResult]:

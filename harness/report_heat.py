@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from harness.records import QuestionScore, TrialResult
 from harness.report_facts import Facts, questions_of
 
-LEADING = 20
+LEADING, HARDEST = 20, 300  # columns and rows that are shown
+Row = tuple[str, int, tuple[tuple[str, str], ...]]
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,12 @@ class Heat:
 
     settings: tuple[TrialResult, ...]
     of: int
-    rows: tuple[tuple[str, int, tuple[tuple[str, str], ...]], ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def shown(self) -> tuple[Row, ...]:
+        """The hardest questions, as many as have a row on the page."""
+        return self.rows[:HARDEST]
 
     def counted(self, low: int, high: int) -> tuple[str, ...]:
         return tuple(q for q, first, _ in self.rows if low <= first <= high)
@@ -35,8 +41,8 @@ class Heat:
 
 
 def heat(facts: Facts) -> Heat:
-    """Which setting answers which dev question, hardest first."""
-    every = facts.settings
+    """Which setting answers which dev question, hardest first; baselines only where nothing else was measured."""
+    every = [r for r in facts.settings if not r.point.baseline] or facts.settings
     by_question: dict[str, list[QuestionScore]] = {}
     for r in every:
         for q in questions_of(r):

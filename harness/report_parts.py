@@ -1,18 +1,16 @@
-"""The report's tables and sentences, from facts to words; to add a column, add a line in `_row` and its name in `COLUMNS`."""
+"""What the report says of holdout, gate, identities and how to reproduce it; to add an identity, add a line in `identities`."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from harness import threshold
-from harness.records import Evaluation, HoldoutRecord, TrialResult
+from harness.records import HoldoutRecord
 from harness.report_facts import Facts
+from harness.report_words import number, percent, share, time_of
 
-UNDEFINED = "undefined"
 QUANTILE_NAMES = ("min", "p05", "p25", "p50", "p75", "p95", "max")
 OUTCOME_WORDS = {
     "correct": ("Correct", "answered, and the first chunk holds the evidence"),
@@ -32,103 +30,6 @@ DISTRIBUTION_WORDS = {
     "unanswerable": "First chunks of unanswerable questions",
     "irrelevant_chunks": "All chunks away from the evidence",
 }
-
-
-def share(part: int, of: int) -> str:
-    """`29 of 40, 72.5 %`; a share of nothing is undefined."""
-    return f"{part} of {of}, {part / of:.1%}".replace("%", " %") if of else f"{UNDEFINED} (no questions)"
-
-
-def percent(value: float | None) -> str:
-    return UNDEFINED if value is None else f"{100 * value:.1f} %"
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    return UNDEFINED if value is None else f"{value:.{digits}f}"
-
-
-def hit(scored: Evaluation | TrialResult, k: int) -> str:
-    return share(scored.hits(k), scored.answerable)
-
-
-def time_of(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
-
-
-COLUMNS = (
-    ("Trial", "number of the trial"),
-    ("Setting", "splitter size/overlap"),
-    ("{hit}@1", "{complete} in the first chunk"),
-    ("{hit}@3", "{complete} within the first three chunks"),
-    ("MRR", "mean of 1 / the first rank with {complete}"),
-    ("Ceiling", "upper bound: questions that any ranking of these chunks could answer"),
-    ("char recall@{char_k}", "share of the evidence's characters within the first {char_k} chunks"),
-    ("Index ratio", "units stored per unit in the source"),
-    ("Chunks", "number of chunks"),
-    ("Mean size", "mean chunk size in {unit}"),
-    ("context@3", "mean total size of a question's first three chunks, in {unit}"),
-    ("Truncated", "share of chunks that the model reads only in part"),
-    ("Seconds", "wall time of the trial"),
-)
-
-# What a hit of either kind has in the first chunks.
-COMPLETE = {"hit": "complete evidence", "document hit": "a chunk of the right document or section"}
-
-
-@dataclass(frozen=True)
-class Row:
-    """One setting of the table of trials: its cells, and in words what it is."""
-
-    trial: int
-    cells: tuple[str, ...]
-    notes: tuple[str, ...]
-    emphasised: bool
-
-
-def columns(facts: Facts) -> list[tuple[str, str]]:
-    known = {"char_k": facts.experiment.scoring.char_k, "unit": facts.unit}
-    known |= {"hit": facts.shown.hit_name, "complete": COMPLETE[facts.shown.hit_name]}
-    return [(name.format(**known), meaning.format(**known)) for name, meaning in COLUMNS]
-
-
-def trial_rows(facts: Facts) -> list[Row]:
-    """The distinct complete settings, best first."""
-    return [_row(facts, r) for r in facts.settings]
-
-
-def _row(facts: Facts, r: TrialResult) -> Row:
-    m = r.metrics
-    cells = (
-        str(r.point),
-        hit(r, 1),
-        hit(r, 3),
-        number(r.mrr),
-        f"≤ {percent(m['ceiling'])}" if "ceiling" in m else UNDEFINED,
-        percent(m.get(f"char_recall_at_{facts.experiment.scoring.char_k}")),
-        number(m.get("index_ratio")),
-        number(m.get("chunks"), 0),
-        number(m.get("mean_chunk_size"), 1),
-        number(m.get("context_at_3"), 0),
-        percent(m.get("truncated_share")),
-        f"{r.ended - r.started:.2f}",
-    )
-    notes = _notes(facts, r)
-    return Row(r.trial, cells, notes, bool({"chosen", "locked"} & set(notes)))
-
-
-def _notes(facts: Facts, r: TrialResult) -> tuple[str, ...]:
-    notes = []
-    if r.trial == facts.selected.chosen.trial:
-        notes.append("chosen")
-    if facts.lock and facts.lock_is_of_this_study and r.trial == facts.lock.trial:
-        notes.append("locked")
-    if r.trial in facts.selected.tied and len(facts.selected.tied) > 1:
-        notes.append("tied for first")
-    if r.point.baseline:
-        notes.append("baseline")
-    if r.reused_from is not None:
-        notes.append(f"same chunks as trial {r.reused_from}")
-    return tuple(notes)
 
 
 def holdout_state(facts: Facts) -> str:

@@ -60,6 +60,16 @@ points = [
 text = "full"
 """
 SECRETS = ("bell twice", "breakfast", "anthem", "alert(", "onerror", "zebra")
+PLOTS = (
+    "hits_by_setting.png",
+    "index_by_setting.png",
+    "intervals.png",
+    "curve_hit_at_1.png",
+    "curve_hit_at_3.png",
+    "hits_by_size.png",
+    "quality_and_cost.png",
+    "scores.png",
+)
 BY_HAND = "the smaller index <fits>"
 BROWSER = Path("/usr/bin/chromium")
 CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -85,7 +95,7 @@ def inn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
     ):
         step()
         made.page = loaded.report()
-        made.pages[stage] = made.page.read_text("utf-8")
+        made.pages[stage] = made.page.read_text("utf-8").replace("\u00a0", " ")
     yield made
     patch.undo()
 
@@ -155,9 +165,9 @@ def test_text_of_users_is_escaped(inn: SimpleNamespace) -> None:
 
 
 def test_the_plots_lie_beside_the_page(inn: SimpleNamespace) -> None:
-    for file in ("hits_by_size.png", "hits_by_setting.png", "index_by_setting.png", "scores.png"):
+    for file in PLOTS:
         assert (inn.page.parent / file).read_bytes().startswith(b"\x89PNG")
-    assert inn.pages["sweep"].count('alt="') == 4
+    assert inn.pages["sweep"].count('alt="') == inn.pages["sweep"].count("data:image/png") == len(PLOTS)
 
 
 def test_after_the_sweep_the_choice_is_told_and_what_is_missing(inn: SimpleNamespace) -> None:
@@ -218,7 +228,7 @@ def test_full_tracking_logs_the_page_and_its_plots(inn: SimpleNamespace, tmp_pat
     assert logged_page(inn, tmp_path) == (tmp_path / "out" / "index.html").read_text("utf-8")
     client = MlflowClient(tracking_uri=f"sqlite:///{inn.root / 'mlflow.db'}")
     names = {Path(a.path).name for a in client.list_artifacts(inn.run_id, "report")}
-    assert names == {"index.html", "hits_by_size.png", "hits_by_setting.png", "index_by_setting.png", "scores.png"}
+    assert names == {"index.html", "trials.csv", *PLOTS}
 
 
 def test_tracking_of_spans_logs_ids_and_offsets_only(inn: SimpleNamespace, tmp_path: Path) -> None:
@@ -264,7 +274,7 @@ def test_what_is_undefined_is_never_shown_as_zero(inn: SimpleNamespace) -> None:
     nothing = replace(facts.results[2], evaluation=replace(evaluation, metrics=kept, questions=()))
     facts = replace(facts, lock=replace(facts.lock, threshold=tuned), results=(*facts.results[:2], nothing), locked=None)
     page = render(facts, [])
-    row = section(page, "trials").partition('<th scope="row" class="n">2</th>')[2].partition("</tr>")[0]
+    row = section(page, "trials").partition('<span class="setting">words 5/0</span>')[2].partition("</tr>")[0]
     assert row.count("undefined") == 5  # hit@1, hit@3, MRR, ceiling, context@3
     assert section(page, "gate").count('<td class="n">none</td>') == 4 * 7
     assert "undefined (no questions)" in section(page, "gate")
@@ -343,4 +353,4 @@ def test_a_browser_shows_the_page_without_errors_or_overflow_on_a_phone(inn: Sim
         widths = page.eval_on_selector_all("figure img", "all => all.map(i => i.naturalWidth)")
         browser.close()
     assert not faults
-    assert len(widths) == 4 and min(widths) > 0
+    assert len(widths) == len(PLOTS) and min(widths) > 0
