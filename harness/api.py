@@ -121,11 +121,17 @@ class LoadedExperiment:
 
         return sweep(self.experiment, trials, storage, tracking_uri, fresh, watcher, complete)
 
-    def lock(self, trial: int | None = None, because: str | None = None, say: Callable[[str], None] = lambda _: None) -> Locked:
-        """Freeze the chosen trial with its threshold."""
+    def lock(
+        self,
+        trial: int | None = None,
+        because: str | None = None,
+        say: Callable[[str], None] = lambda _: None,
+        point: str | None = None,
+    ) -> Locked:
+        """Freeze the chosen trial with its threshold; with several objectives, a named point of their front."""
         from harness.lock import lock
 
-        return lock(self.experiment, trial, because, say)
+        return lock(self.experiment, trial, because, say, point)
 
     def holdout(self, tracking_uri: str | None = None, say: Callable[[str], None] = lambda _: None) -> Opened:
         """Open the holdout once."""

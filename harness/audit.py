@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from harness import front, selection, threshold
 from harness import lock as locks
-from harness import selection, threshold
 from harness.embedders import Embedder
 from harness.errors import Fault, HarnessError
 from harness.experiment import Experiment, find_root
@@ -271,12 +271,22 @@ def _result(case: _Case) -> Iterator[Fault]:
     if choice.value != case.lock.threshold.value:
         what = f"the rule gives {choice.value} from its scores, the lock says {case.lock.threshold.value}"
         yield case.fault(what, "lock anew")
-    results = case.study.read_results()
-    rule = case.experiment.selection
+    results, rule = case.study.read_results(), case.experiment.selection
     if case.lock.because is None and case.lock.selection["of"] == len(selection.counted(results, rule)):
-        again = selection.select(results, rule).chosen.trial
-        if case.in_force and again != case.lock.trial and case.lock.selection["key"] == list(rule.key):
-            yield case.fault(f"the rule now chooses trial {again}, not {case.lock.trial}", "lock anew")
+        yield from _choice(case, results, rule)
+
+
+def _choice(case: _Case, results: Sequence[TrialResult], rule: selection.Selection) -> Iterator[Fault]:
+    """Whether the choice of the lock in force would still be made, as long as it is chosen by the same metrics."""
+    trial, objective = case.lock.trial, case.lock.selection.get("objective", [])
+    if not case.in_force or objective != list(front.metric_names(rule.objective)):
+        return
+    if objective:
+        if trial not in (on := [p.trial.trial for p in front.front(results, rule)]):
+            what = f"trial {trial} is no longer on the front of {', '.join(objective)}, which is trials {', '.join(map(str, on))}"
+            yield case.fault(what, "lock anew")
+    elif case.lock.selection["key"] == list(rule.key) and (again := selection.select(results, rule).chosen.trial) != trial:
+        yield case.fault(f"the rule now chooses trial {again}, not {trial}", "lock anew")
 
 
 def _runs(case: _Case) -> Iterator[Fault]:

@@ -264,14 +264,15 @@ def sweep(
 @cli.command()
 @EXPERIMENT
 @click.option("--trial", type=click.IntRange(0), metavar="N", help="Another trial than the rule's choice.")
+@click.option("--point", metavar="NAME", help="With several objectives: a point of their front, by setting or by label.")
 @click.option("--because", metavar="TEXT", help="Why that one; recorded and shown wherever the lock is.")
 @verb
-def lock(experiment: Path, trial: int | None, because: str | None) -> Any:
+def lock(experiment: Path, trial: int | None, point: str | None, because: str | None) -> Any:
     """Freeze the chosen trial, its dev threshold and all identities."""
     from harness import api, console, terminal
     from harness.lock import as_json
 
-    locked = api.load(experiment).lock(trial, because, console.say)
+    locked = api.load(experiment).lock(trial, because, console.say, point)
     return as_json(locked), lambda: terminal.show_lock(locked), 0
 
 

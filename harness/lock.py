@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness import selection, splitters, threshold
+from harness import front, selection, splitters, threshold
 from harness.errors import Fault, HarnessError, Refused
 from harness.experiment import Experiment, differences
 from harness.formats import SHORT_HASH, Labelled
@@ -63,18 +63,30 @@ def now(timespec: str = "seconds") -> str:
     return datetime.now(UTC).isoformat(timespec=timespec)
 
 
+@dataclass(frozen=True)
+class _Choice:
+    """The trial to lock and why; `front` is what the lock says of the front, where there are several objectives."""
+
+    result: TrialResult
+    because: str | None
+    why: str
+    front: dict[str, Any] = field(default_factory=dict)
+
+
 def lock(
     experiment: Experiment,
     trial: int | None = None,
     because: str | None = None,
     say: Callable[[str], None] = lambda _: None,
+    point: str | None = None,
 ) -> Locked:
     """Freeze a trial: the rule's choice, or another by number with a reason. Locking the same again puts it in force again.
 
+    With several objectives there is no rule's choice: `point` names one of the front, by its setting or a label.
+
     Raises HarnessError without a finished sweep, Refused when data, model or space are no longer those of the sweep.
     """
-    if because is not None and trial is None:
-        raise HarnessError(Fault("--because", "a reason goes with a trial of your own choice", "name it: --trial N"))
+    _refuse_clashes(experiment, trial, because, point)
     state = State(experiment)
     files = state.current()
     facts = files.read()
@@ -87,8 +99,11 @@ def lock(
     _refuse_changes(experiment, labelled, facts)
     results = _completed(experiment, trial, files, facts, say)
     selected = selection.select(results, experiment.selection)
-    chosen = _named(results, trial, because, selected.chosen)
-    made = _freeze(experiment, labelled, files, facts, chosen, because if trial is not None else None, selected)
+    if experiment.selection.objective:
+        choice = _on_front(results, trial, point, because, experiment.selection)
+    else:
+        choice = _by_rule(results, trial, because, selected)
+    made = _freeze(experiment, labelled, files, facts, choice, selected)
     existed = (state.locks / f"{made.lock_id}.json").exists()
     if existed:
         made = next(known for known in state.read_locks() if known.lock_id == made.lock_id)
@@ -96,6 +111,21 @@ def lock(
     state.put_in_force(made.lock_id)
     write_atomically(state.lock_file_to_check_in, to_toml(made))
     return Locked(made, state.lock_file_to_check_in, existed)
+
+
+def _refuse_clashes(experiment: Experiment, trial: int | None, because: str | None, point: str | None) -> None:
+    """Raises HarnessError for options that don't go together, all of it at once."""
+    faults = []
+    if point is not None and trial is not None:
+        faults.append(Fault("--point", f"it names '{point}', and --trial names trial {trial}", "give one of the two"))
+    if point is not None and not experiment.selection.objective:
+        fix = 'name several objectives ([selection] objective = ["hit_at_1", "index_ratio"]), or a trial: --trial N'
+        faults.append(Fault("--point", "there is no front: the selection goes by one key", fix))
+    if because is not None and trial is None and point is None:
+        own = "--point NAME, or --trial N" if experiment.selection.objective else "--trial N"
+        faults.append(Fault("--because", "a reason goes with a trial of your own choice", f"name it: {own}"))
+    if faults:
+        raise HarnessError(faults)
 
 
 def nothing_held_out(experiment: Experiment, labelled: Labelled) -> bool:
@@ -126,18 +156,51 @@ def _completed(
     return files.read_results()
 
 
-def _named(results: list[TrialResult], trial: int | None, because: str | None, chosen: TrialResult) -> TrialResult:
-    if trial is None:
-        return chosen
+def _complete(results: list[TrialResult], trial: int) -> TrialResult:
     found = next((r for r in results if r.trial == trial and r.complete), None)
     if found is None:
         complete = [r.trial for r in results if r.complete]
         known = ", ".join(map(str, complete[:20])) + (", ..." if len(complete) > 20 else "")
         raise HarnessError(Fault("--trial", f"trial {trial} is not a complete trial of this study", f"complete are: {known}"))
-    if trial != chosen.trial and not (because or "").strip():
-        what = f"trial {trial} is not the rule's choice, which is trial {chosen.trial}"
-        raise HarnessError(Fault("--because", what, 'give the reason: --because "..."'))
     return found
+
+
+def _require_reason(because: str | None, what: str) -> None:
+    if not (because or "").strip():
+        raise HarnessError(Fault("--because", what, 'give the reason: --because "..."'))
+
+
+def _by_rule(results: list[TrialResult], trial: int | None, because: str | None, selected: selection.Selected) -> _Choice:
+    """The rule's choice, or the trial that is named; another needs a reason."""
+    if trial is None:
+        return _Choice(selected.chosen, None, selected.why)
+    found = _complete(results, trial)
+    if found.trial == selected.chosen.trial:
+        return _Choice(found, because, selected.why)
+    _require_reason(because, f"trial {trial} is not the rule's choice, which is trial {selected.chosen.trial}")
+    return _Choice(found, because, "named by hand")
+
+
+def _on_front(
+    results: list[TrialResult], trial: int | None, point: str | None, because: str | None, rule: selection.Selection
+) -> _Choice:
+    """The point of the front that is named, or a trial by its number; one beside the front needs a reason."""
+    points = front.decided(results, rule)
+    objective = front.metric_names(rule.objective)
+    named: dict[str, Any] = {"trial": trial} if point is None else {"point": " ".join(point.split())}
+    if point is not None:
+        result, how = front.named(points, point).trial, f"'{named['point']}'"
+    elif trial is not None:
+        result, how = _complete(results, trial), "its number"
+    else:
+        what = f"several objectives ({', '.join(objective)}) have no single best trial; the front: {front.listing(points)}"
+        raise HarnessError(Fault("--point", what, f'name the point that you want: --point "{points[0].name}"'))
+    own = next((p for p in points if p.trial.trial == result.trial), None)
+    if own is None:
+        _require_reason(because, f"trial {result.trial} is not on the front: {front.listing(points)}")
+    why = f"a point of the front of {', '.join(objective)}, named by {how}" if own else "named by hand"
+    told = {"objective": list(objective), "front": [p.trial.trial for p in points], "named": named}
+    return _Choice(result, because, why, {**told, "front_ties": list(own.ties) if own else []})
 
 
 def _freeze(
@@ -145,35 +208,34 @@ def _freeze(
     labelled: Labelled,
     files: StudyFiles,
     facts: dict[str, Any],
-    result: TrialResult,
-    because: str | None,
+    choice: _Choice,
     selected: selection.Selected,
 ) -> Lock:
-    evaluation = result.evaluation
+    result, evaluation = choice.result, choice.result.evaluation
     if evaluation is None:
         raise ValueError("only a complete trial can be locked")
     embedder = {k: v for k, v in facts["embedder"].items() if k != "fingerprint"}
     identity = EmbedderIdentity(**embedder)
-    choice, scores = threshold.choose(evaluation.questions, experiment.threshold_rule)
+    gate, scores = threshold.choose(evaluation.questions, experiment.threshold_rule)
     metric = first_quality(experiment.selection.key)
     tuned = Threshold(
-        value=choice.value,
+        value=gate.value,
         rule=experiment.threshold_rule,
-        how=choice.how,
+        how=gate.how,
         proxy=scores.proxy,
         embedder=identity.name,
         embedder_fingerprint=identity.fingerprint,
         scoring_fingerprint=evaluation.scoring_fingerprint,
         similarity=experiment.similarity,
         distributions={**scores.distributions(), "irrelevant_chunks": evaluation.irrelevant_quantiles},
-        at_threshold=threshold.apply(evaluation.questions, choice.value),
+        at_threshold=threshold.apply(evaluation.questions, gate.value),
     )
     holdout = labelled.holdout
     return Lock(
         experiment=experiment.name,
         study=files.name,
         trial=result.trial,
-        because=because,
+        because=choice.because,
         params={**result.params, **_options(experiment, result)},
         metrics=run_metrics(evaluation, "dev"),
         threshold=tuned,
@@ -190,11 +252,12 @@ def _freeze(
         selection={
             "rule": experiment.selection.rule,
             "key": list(experiment.selection.key),
-            "why": selected.why if result.trial == selected.chosen.trial else "named by hand",
+            "why": choice.why,
             "rule_would_choose": selected.chosen.trial,
             "tied": list(selected.tied),
             "complete": selected.complete,
             "of": selected.of,
+            **choice.front,
         },
         result_sha256=file_sha256(files.result_path(result.trial)),
         run_id=facts.get("run_id"),

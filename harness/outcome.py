@@ -7,10 +7,11 @@ from typing import Any, Protocol
 
 from harness.analysis import Analysis
 from harness.diagnosis import Finding
+from harness.front import FrontPoint
 from harness.pipeline import run_metrics
 from harness.records import Bound, TrialResult
 from harness.selection import Selected
-from harness.tables import SourceRow
+from harness.tables import Breakdown, GroupRow
 
 
 class Watcher(Protocol):
@@ -47,10 +48,17 @@ class SweepOutcome:
     selected: Selected
     analysis: Analysis
     diagnosis: tuple[Finding, ...]
-    sources: tuple[SourceRow, ...]  # of the chosen trial
+    front: tuple[FrontPoint, ...]  # of several objectives
+    breakdowns: tuple[Breakdown, ...]  # of the chosen trial
     runs: dict[int, str]
     ui_command: str | None
     ui_url: str
+    compare_url: str  # settings and metrics side by side
+
+    @property
+    def sources(self) -> tuple[GroupRow, ...]:
+        """The chosen trial's hits by where the questions come from, where the question set says so."""
+        return next((found.rows for found in self.breakdowns if found.by == "source"), ())
 
     @property
     def tokens(self) -> dict[str, int]:
@@ -81,8 +89,11 @@ class SweepOutcome:
             "tokens": self.tokens,
             "statistics": self.analysis.as_json(),
             "diagnosis": [vars(finding) for finding in self.diagnosis],
-            "by_source": [vars(row) for row in self.sources],
+            "front": [point.as_json() for point in self.front],
+            "by_source": [_renamed(vars(row)) for row in self.sources],
+            "breakdowns": [found.as_json() for found in self.breakdowns],
             "ui_url": self.ui_url,
+            "compare_url": self.compare_url,
             "ui_command": self.ui_command,
         }
 
@@ -90,3 +101,8 @@ class SweepOutcome:
         found = result.evaluation or result.bound
         metrics = run_metrics(found, "bound" if result.pruned else "dev") if found else {}
         return {"trial": result.trial, "run_id": self.runs.get(result.trial), "params": result.params, "metrics": metrics}
+
+
+def _renamed(row: dict[str, Any]) -> dict[str, Any]:
+    """A group's row with its name under the key that it has where groups are sources."""
+    return {"source" if key == "name" else key: value for key, value in row.items()}

@@ -24,8 +24,8 @@ from harness.sampled import sweep_seconds
 from harness.state import State, sqlite
 from harness.study import open_study
 from harness.suggest import Suggestions, require_storage
-from harness.tables import by_source, trial_tables
-from harness.tracking import Context, Tracker, require_answer, without_password
+from harness.tables import breakdowns, trial_tables
+from harness.tracking import Context, Tracker, compared, require_answer, without_password
 from harness.trials import Inputs, Trials
 from harness.version import code_version
 
@@ -293,9 +293,10 @@ class _Sweep:
             return
         self.analysis = self._analyse(selected)
         chosen, pruned = selected.chosen, sum(r.pruned for r in self.results.values())
+        points = front.front(list(self.results.values()), self.experiment.selection)
         note = (
             f"**{self.experiment.question or self.experiment.name}**\n\n"
-            f"Chosen: **{chosen.point}** ({self.ruler.unit}), {selected.why}; "
+            f"{'By its key' if points else 'Chosen'}: **{chosen.point}** ({self.ruler.unit}), {selected.why}; "
             f"{chosen.hits(1)} of {len(self.labelled.answerable)} dev questions have their complete evidence in the first chunk, "
             f"{chosen.hits(3)} within three; "
             f"index ratio {chosen.metrics['index_ratio']:.3f}. {selected.complete} complete of {selected.of} trials"
@@ -303,6 +304,8 @@ class _Sweep:
         )
         if len(selected.tied) > 1:
             note += f" {len(selected.tied)} settings tie on the whole key."
+        if points:
+            note += f" Several objectives have no single best setting; the front: {front.listing(points)}."
         note += "".join(f" {sentence}" for sentence in sentences(self.analysis))
         tags = {"harness.chosen_trial": str(chosen.trial), "harness.chosen": str(chosen.point)}
         self._end_run(status, note, {"trials_complete": float(selected.complete), "trials_pruned": float(pruned)}, tags)
@@ -319,15 +322,24 @@ class _Sweep:
             self.tracking_error = error
 
     def _outcome(self) -> SweepOutcome:
-        results = tuple(self.results[n] for n in sorted(self.results))
-        selected = selection.select(results, self.experiment.selection)
+        results, rule = tuple(self.results[n] for n in sorted(self.results)), self.experiment.selection
+        selected = selection.select(results, rule)
         command, url = self.tracker.ui(f"dev/{selected.leader.hit_name.replace(' ', '_')}_at_1")
         analysis = self.analysis or self._analyse(selected)
         studies = State(self.experiment).identities()
-        diagnosis = diagnose(results, selected, self.labelled, analysis, studies)
-        sources = by_source(selected.chosen.evaluation, self.labelled.dev)
         return SweepOutcome(
-            self.name, self.parent, results, selected, analysis, diagnosis, sources, dict(self.runs), command, url
+            self.name,
+            self.parent,
+            results,
+            selected,
+            analysis,
+            diagnosis=diagnose(results, selected, self.labelled, analysis, studies),
+            front=front.front(results, rule),
+            breakdowns=breakdowns(selected.chosen.evaluation, self.labelled.dev, self.labelled.corpus),
+            runs=dict(self.runs),
+            ui_command=command,
+            ui_url=url,
+            compare_url=self.tracker.compare_link(self.parent, compared(selected.leader, [*rule.objective, *rule.key])),
         )
 
 

@@ -30,10 +30,12 @@ from harness.split_file import Written
 from harness.splitter_check import CheckedSplitter
 from harness.spread import QUANTILES
 from harness.terminal_statistics import between, show_analysis
+from harness.tracking import MOST_COMPARED
 from harness.whole import Whole
 
 TOP = 10
 EVERY = 15.0  # seconds between two lines of a search that has no trial to show, where there is no bar
+MOST_GROUPS = 10  # of documents, that results are shown by
 MOST_SETTINGS = 40  # of an estimate, that are shown one by one
 LIMITS = (
     "What these numbers do not say: whether an answer is right. They say whether a chunk holds the labelled evidence whole. "
@@ -249,16 +251,34 @@ def show_sweep(outcome: SweepOutcome, experiment: Experiment) -> None:
         "embedded once, and not at all where its vector is in the cache)"
     )
     tie = f"; the leader is one of {len(outcome.selected.tied)} that tie (=)" if len(outcome.selected.tied) > 1 else ""
-    out().print(f"chosen (*): trial {chosen.trial}, {outcome.selected.why}{tie}")
+    whose = "the key's choice" if outcome.front else "chosen"
+    out().print(f"{whose} (*): trial {chosen.trial}, {outcome.selected.why}{tie}")
+    _show_front(outcome)
     show_analysis(outcome.analysis)
     _show_sources(outcome)
     _notes(outcome)
-    _show_link(outcome.ui_command, outcome.ui_url)
+    _show_link(outcome)
+
+
+def _show_front(outcome: SweepOutcome) -> None:
+    """The front of several objectives, and how a point of it is taken."""
+    if outcome.front:
+        objectives = ", ".join(outcome.front[0].values)
+        settings = counted(len(outcome.front), "setting", "settings")
+        out().print(Text(f"on the front of {objectives}: {settings}, of which you name one: harness lock EXP --point NAME"))
+        for point in outcome.front:
+            out().print(Text(f"  {point}"))
 
 
 def _show_sources(outcome: SweepOutcome) -> None:
-    """The chosen setting's hits by where the questions come from, when the question set says so."""
+    """The chosen setting's hits by where the questions come from, when the question set says so, and by documents."""
     name = outcome.selected.chosen.hit_name
+    for found in outcome.breakdowns:
+        if found.by != "source":
+            shown = [f"{row.name} {row.hits_at_1}/{row.answerable}" for row in found.rows[:MOST_GROUPS]]
+            more = [f"{len(found.rows) - MOST_GROUPS} more in --json"] if len(found.rows) > MOST_GROUPS else []
+            left_out = f"; {found.left_out} unanswerable ones have no document" if found.left_out else ""
+            out().print(Text(f"{name}@1 of the chosen setting by {found.by}: {', '.join([*shown, *more])}{left_out}"))
     for row in outcome.sources:
         hits = f"{name}@1 {rate(row.hits_at_1, row.answerable)}, {name}@3 {rate(row.hits_at_3, row.answerable)}"
         out().print(Text(f"{row.source} questions at the chosen setting: {hits}; {row.unanswerable} unanswerable"))
@@ -291,12 +311,15 @@ def _columns(outcome: SweepOutcome) -> dict[str, Callable[[TrialResult], str]]:
     }
 
 
-def _show_link(command: str | None, url: str) -> None:
+def _show_link(outcome: SweepOutcome) -> None:
+    command, url = outcome.ui_command, outcome.ui_url
     if command:
         out().print(Text(f"to see the runs: {command}"), soft_wrap=True)
         out().print(Text(f"then open:       {url}"), soft_wrap=True)
     else:
         out().print(Text(f"to see the runs: {url}"), soft_wrap=True)
+    first = f" (the first {MOST_COMPARED} trials)" if outcome.trials["complete"] > MOST_COMPARED else ""
+    out().print(Text(f"side by side{first}: {outcome.compare_url}"), soft_wrap=True)
 
 
 def show_lock(locked: Locked) -> None:
@@ -393,7 +416,7 @@ def show_whole(done: Whole) -> None:
     _show_sources(done.sweep)
     _notes(done.sweep)
     _faults("finding", done.audit.findings, "bold red")
-    _show_link(done.sweep.ui_command, done.sweep.ui_url)
+    _show_link(done.sweep)
     out().print(Text(LIMITS, style="dim"))
 
 
@@ -407,6 +430,11 @@ def _identities(locked: Locked | None) -> Iterator[tuple[str, str]]:
 def _answer(done: Whole) -> Iterator[tuple[str, str]]:
     """The lines that matter; every figure is of the locked setting, or says whose it is."""
     chosen = done.sweep.selected.chosen
+    if done.locked is None and done.sweep.front:
+        for number, point in enumerate(done.sweep.front):
+            yield "" if number else "front", str(point)
+        yield "lock", f'none yet; name a point: harness lock {done.experiment.path.name} --point "{done.sweep.front[0].name}"'
+        return
     if done.locked is None:
         yield from _chosen(chosen, "; not locked: every question is dev")
         yield from _expected(done.sweep.analysis)

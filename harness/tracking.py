@@ -40,6 +40,11 @@ DIGEST_LIMIT = 36  # characters that MLflow keeps of a dataset's digest
 KIND = "harness.kind"
 CLAIM = "holdout claim"
 HIDDEN = ":***@"  # stands for a password in an address
+SHARED_VIEW = "mlflow.sharedViewState."
+AXES = ["chunk_size", "overlap_ratio", "splitter"]  # not the splitter first: its words need room to their left
+QUALITY = ("hit_at_1", "hit_at_3", "mrr")
+COMPARED = (*QUALITY, *(f"document_{name}" for name in QUALITY), "ceiling", "index_ratio", "context_at_3")
+MOST_COMPARED = 100  # runs that MLflow's page loads at once
 HASHES_PER_TAG = 300  # an experiment's tag holds 5,000 characters
 
 
@@ -433,13 +438,56 @@ class Tracker:
 
     def ui(self, metric: str = "dev/hit_at_1") -> tuple[str | None, str]:
         """The command that shows the runs (None where a server does already) and the link that opens their charts."""
-        server = self.uri.startswith(SERVERS)
         order = quote(f"metrics.`{metric}`", safe="")
         # Only `/runs` keeps the query, and only a filter shows trials without their parent.
         trials = quote(f"tags.`{KIND}` = 'trial'", safe="")
-        query = f"workflowType=machine_learning&orderByKey={order}&orderByAsc=false&compareRunsMode=CHART&searchFilter={trials}"
-        link = f"{self.uri.rstrip('/') if server else UI_ADDRESS}/#/experiments/{self.experiment_id}/runs?{query}"
+        link = self._charts(f"orderByKey={order}&orderByAsc=false&searchFilter={trials}")
+        server = self.uri.startswith(SERVERS)
         return (None if server else f"{_mlflow()} ui --backend-store-uri {without_password(self.uri)}"), link
+
+    def compare_link(self, parent: str, metrics: Sequence[str]) -> str:
+        """The link that opens a sweep's trials as parallel coordinates over their settings and metrics, the leading first.
+
+        The first metric orders and colours them; the page loads the first MOST_COMPARED. Which axes a chart has can't be said in
+        a link: it names a view that is kept as a tag of the MLflow experiment. `/#/compare-runs` takes runs and nothing else, and
+        shows three parameters and one metric of its own choice.
+        """
+        view, content = f"harness-{parent}", json.dumps(_side_by_side(parent, metrics))
+        with self._answering():
+            self._client.set_experiment_tag(self.experiment_id, f"{SHARED_VIEW}{view}", content)
+        return self._charts(f"viewStateShareKey={view}")
+
+    def _charts(self, query: str) -> str:
+        """The address of the runs' charts in MLflow's pages."""
+        page = f"{self.uri.rstrip('/') if self.uri.startswith(SERVERS) else UI_ADDRESS}/#/experiments/{self.experiment_id}/runs"
+        return f"{page}?workflowType=machine_learning&compareRunsMode=CHART&{query}"
+
+
+def compared(trial: TrialResult, key: Sequence[str]) -> list[str]:
+    """The metrics to see settings side by side by, as a trial's run names them: what the selection goes by, then the usual."""
+    logged = run_metrics(trial.evaluation, "dev") if trial.evaluation else {}
+    wanted = (*(part.removeprefix("-") for part in key), *COMPARED)
+    names = dict.fromkeys(name for metric in wanted for name in (f"dev/{metric}", metric) if name in logged)
+    return sorted(names, key=lambda name: not name.startswith("dev/"))  # the first orders: more of it has to be better
+
+
+def _side_by_side(parent: str, metrics: Sequence[str]) -> dict[str, Any]:
+    """What MLflow's page keeps of a view: which runs in which order, and a chart whose last axis gives the lines their colour."""
+    section = {"uuid": "settings", "name": "Settings side by side", "display": True, "isReordered": True, "deleted": False}
+    chart = {"type": "PARALLEL", "uuid": "parallel", "metricSectionId": "settings", "deleted": False, "isGenerated": False}
+    chart |= {"selectedParams": AXES, "selectedMetrics": [*metrics[1:], *metrics[:1]], "showAllRuns": True}
+    return {
+        "searchFilter": f"tags.`mlflow.parentRunId` = '{parent}'",
+        "orderByKey": f"metrics.`{metrics[0]}`",
+        "orderByAsc": False,
+        "startTime": "ALL",
+        "lifecycleFilter": "Active",
+        "modelVersionFilter": "All Runs",
+        "datasetsFilter": [],
+        "compareRunSections": [{**section, "isGenerated": False, "columns": 1, "cardHeight": 600}],
+        "compareRunCharts": [chart],
+        "isAccordionReordered": True,  # else the section comes last, for its name
+    }
 
 
 def _of_pruned(bound: Bound) -> str:

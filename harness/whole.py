@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness import api
+from harness import api, front
 from harness.audit import Audit
 from harness.audit import as_json as audit_as_json
-from harness.errors import Refused, TrackingDown
+from harness.errors import HarnessError, Refused, TrackingDown
 from harness.experiment import Experiment
 from harness.holdout import Opened, recorded
 from harness.lock import Locked, nothing_held_out
 from harness.lock import as_json as lock_as_json
 from harness.outcome import SweepOutcome, Watcher
+from harness.records import Lock
 from harness.state import State
 
 
@@ -30,7 +32,7 @@ class Steps(Watcher, Protocol):
 class Whole:
     """The results of all steps. `opened` is None without holdout questions, or when others opened them (`refusal`).
 
-    `locked` is None where `holdout = 0` leaves every question in dev.
+    `locked` is None where `holdout = 0` leaves every question in dev, and with several objectives until a point is named.
     """
 
     experiment: Experiment
@@ -84,6 +86,8 @@ def run_all(path: Path, trials: int | None, tracking_uri: str | None, steps: Ste
         steps.say("no holdout questions: the choice stays unverified")
     elif locked:
         opened, refusal = _open(loaded, locked, tracking_uri, steps)
+    else:
+        steps.say("the holdout stays closed: nothing is locked that it could verify")
     steps.step("audit")
     audited = loaded.audit(tracking_uri)
     steps.step("report")
@@ -96,13 +100,44 @@ def _begun(loaded: api.LoadedExperiment) -> bool:
     return bool(state.generations() and state.current().read_results())
 
 
-def _lock(loaded: api.LoadedExperiment, study: str, steps: Steps) -> Locked:
-    """The rule's choice, unless the lock in force was made by hand for this study: then that one stays in force."""
+def _lock(loaded: api.LoadedExperiment, study: str, steps: Steps) -> Locked | None:
+    """The rule's choice, unless the lock in force was made by hand for this study: then that one stays in force.
+
+    With several objectives nothing is chosen but by hand: None until it is.
+    """
     known = State(loaded.experiment).read_locks()
-    if known and known[-1].because and known[-1].study == study:
-        steps.say(f"lock {known[-1].lock_id} stays in force: chosen by hand because: {known[-1].because}")
-        return loaded.lock(known[-1].trial, known[-1].because)
+    last = known[-1] if known and known[-1].study == study else None
+    if loaded.experiment.selection.objective:
+        return _lock_point(loaded, last, steps)
+    if last and last.because:
+        steps.say(f"lock {last.lock_id} stays in force: chosen by hand because: {last.because}")
+        return loaded.lock(last.trial, last.because)
     return loaded.lock()
+
+
+def _lock_point(loaded: api.LoadedExperiment, last: Lock | None, steps: Steps) -> Locked | None:
+    """The lock in force again, where it has a reason or names a point that still is on the front; else what there is to name."""
+    results, rule = State(loaded.experiment).current().read_results(), loaded.experiment.selection
+    points = front.decided(results, rule)
+    on_front = last is not None and last.trial in {p.trial.trial for p in points}
+    if last and (last.because or (on_front and "objective" in last.selection)):
+        steps.say(f"lock {last.lock_id} stays in force: {last.because or last.selection['why']}")
+        return loaded.lock(because=last.because, **_named_as(last, points))
+    steps.say(f"nothing is locked: of several objectives ({', '.join(front.metric_names(rule.objective))}) the choice is yours")
+    for point in points:
+        steps.say(f"  {point}")
+    steps.say(f'to take one: harness lock {loaded.experiment.path.name} --point "{points[0].name}"')
+    return None
+
+
+def _named_as(last: Lock, points: Sequence[front.FrontPoint]) -> dict[str, Any]:
+    """How the locked trial was named, as long as that still names it."""
+    by_point = last.selection.get("named", {}).get("point")
+    try:
+        same = by_point is not None and front.named(points, by_point).trial.trial == last.trial
+    except HarnessError:  # a label that has gone to others
+        same = False
+    return {"point": by_point} if same else {"trial": last.trial}
 
 
 def _report(loaded: api.LoadedExperiment, tracking_uri: str | None, steps: Steps) -> Path:
