@@ -13,6 +13,7 @@ from flow_project import TPE, Project, finished, wait_until
 
 SPACE: dict[str, Any] = {
     "sampler": "grid",
+    "baselines": [],
     "trials": 40,
     "unit": "words",
     "splitter": ["words", "sentences"],
