@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Literal
 
+import numpy as np
+
 from harness import stats
+from harness.ranking import FloatArray
 from harness.records import TrialResult
 from harness.scores import Groups, Scores, scores
 from harness.stats import Interval
@@ -138,12 +141,20 @@ def _overlap(found: Scores, seed: int) -> tuple[Pair, ...]:
     pairs = []
     for _, of_size in groupby(sorted(found.trials, key=lambda t: (same(t), t.point.overlap_ratio)), key=same):
         least, *more = of_size
-        pairs += [_pair(found, least, t, seed) for t in more if t.point.overlap > least.point.overlap]
-    return tuple(pairs)
+        pairs += [(least, t) for t in more if t.point.overlap > least.point.overlap]
+    return _paired(found, pairs, seed)
 
 
-def _pair(found: Scores, first: TrialResult, second: TrialResult, seed: int) -> Pair:
-    difference = found.column(second) - found.column(first)
+def _paired(found: Scores, pairs: Sequence[tuple[TrialResult, TrialResult]], seed: int) -> tuple[Pair, ...]:
+    if not pairs:
+        return ()
+    columns = {t.trial: found.values[:, i] for i, t in enumerate(found.trials)}
+    differences = np.stack([columns[second.trial] - columns[first.trial] for first, second in pairs], axis=1)
+    p_values = stats.each_either(differences, found.groups, seed)
+    return tuple(_pair(found, *pair, differences[:, i], float(p_values[i])) for i, pair in enumerate(pairs))
+
+
+def _pair(found: Scores, first: TrialResult, second: TrialResult, difference: FloatArray, p_value: float) -> Pair:
     return Pair(
         first=first,
         second=second,
@@ -151,13 +162,13 @@ def _pair(found: Scores, first: TrialResult, second: TrialResult, seed: int) -> 
         interval=stats.difference_interval(difference, found.groups),
         won=int((difference > stats.TOLERANCE).sum()),
         lost=int((difference < -stats.TOLERANCE).sum()),
-        p_value=stats.either(difference, found.groups, seed),
+        p_value=p_value,
     )
 
 
 def _structure(found: Scores, seed: int) -> Pair | None:
     fixed, cut_at = (_best(found, names) for names in (FIXED, (STRUCTURE,)))
-    return _pair(found, fixed, cut_at, seed) if fixed and cut_at else None
+    return _paired(found, [(fixed, cut_at)], seed)[0] if fixed and cut_at else None
 
 
 def _best(found: Scores, splitters: Sequence[str]) -> TrialResult | None:

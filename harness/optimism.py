@@ -60,7 +60,7 @@ def optimism(
     found = scores(trials, metric, groups)
     if found is None or found.group_count < 2:
         return None
-    table = _Table(trials, rule, metric, groups)
+    table = _Table(sorted(trials, key=lambda t: t.point), rule, metric, groups)  # sorted once, not in each resample
     rng = np.random.default_rng(seed)
     even = [1 / table.groups] * table.groups
     gains = [g for _ in range(RESAMPLES) if (g := table.gain(rng.multinomial(table.groups, even))) is not None]

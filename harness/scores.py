@@ -58,13 +58,13 @@ def first_quality(key: Sequence[str]) -> str | None:
 
 def scores(trials: Sequence[TrialResult], metric: str, groups: Groups) -> Scores | None:
     """Scores of complete trials of the same study; None where no question has the metric."""
-    columns = [{q.question_id: q for q in _answerable(t)} for t in trials]
-    asked = [i for i in (columns[0] if columns else ()) if all(metric in c[i].values for c in columns if i in c)]
+    columns = [{q.question_id: q.values.get(metric) for q in _answerable(t)} for t in trials]
+    asked = [i for i in (columns[0] if columns else ()) if all(c.get(i, 0.0) is not None for c in columns)]
     if not asked:
         return None
     if any(set(asked) - c.keys() for c in columns):
         raise ValueError("trials of one study have the same questions")
-    values = np.array([[c[i].values[metric] for c in columns] for i in asked], dtype=np.float64)
+    values = np.array([[c[i] for c in columns] for i in asked], dtype=np.float64)
     return Scores(metric, tuple(asked), numbered([groups.get(i, i) for i in asked]), tuple(trials), values)
 
 

@@ -149,8 +149,13 @@ def worse(differences: FloatArray, groups: IntArray, seed: int, comparisons: int
 
 def either(differences: FloatArray, groups: IntArray, seed: int) -> float:
     """Two-sided p-value that a candidate scores otherwise than another; differences of shape (n,)."""
-    below, above = (float(worse(sign * differences[:, None], groups, seed)[0]) for sign in (1, -1))
-    return min(1.0, 2 * min(below, above))
+    return float(each_either(differences[:, None], groups, seed)[0])
+
+
+def each_either(differences: FloatArray, groups: IntArray, seed: int) -> FloatArray:
+    """The same of m candidates, none corrected for the others; differences of shape (n, m)."""
+    below, above = (worse(sign * differences, groups, seed) for sign in (1, -1))
+    return np.asarray(np.minimum(1.0, 2 * np.minimum(below, above)), dtype=np.float64)
 
 
 def questions_needed(differences: FloatArray, groups: IntArray, significance: float, power: float = POWER) -> int | None:
