@@ -14,6 +14,7 @@ from harness.records import Threshold, TrialResult
 from harness.threshold import gate_scores
 
 LEADING, FEWEST = 12, 4  # settings in a chart of bars, and for how many it has room at least
+MANY = 100  # settings, above which markers are small
 MARKERS = "osD^P*X<>hd"  # "v" is an upper bound
 FIRST, WITHIN, BOUND, INDEX = "#1d5b8f", "#e08a1e", "#6b7280", "#4b7f6a"
 CLASSES = (
@@ -64,11 +65,12 @@ def hits_by_size(settings: Sequence[TrialResult], pruned: Sequence[TrialResult] 
     marker = {s: MARKERS[i % len(MARKERS)] for i, s in enumerate(sorted({r.point.splitter for r in sized}))}
     ceilings = [100 * r.metrics.get("ceiling", float("nan")) for r in sized]
     axes.scatter([r.point.chunk_size for r in sized], ceilings, marker="_", s=90, color=BOUND, linewidth=1.2)
+    area = 38 if len(sized) <= MANY else 12
     for (splitter, cut), alike in _alike(sized).items():
         for k, colour in ((3, WITHIN), (1, FIRST)):
             face = "white" if cut else colour
             x, y = [r.point.chunk_size for r in alike], [_rate(r, k) for r in alike]
-            axes.scatter(x, y, marker=marker[splitter], s=38, facecolor=face, edgecolor=colour, linewidth=1.4)
+            axes.scatter(x, y, marker=marker[splitter], s=area, facecolor=face, edgecolor=colour, linewidth=1.2)
     bounds = [(r.point.chunk_size, 100 * n / r.answerable) for r in pruned if r.bound and (n := r.bound.hits(1)) is not None]
     if bounds:
         axes.scatter(

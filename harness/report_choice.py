@@ -65,6 +65,11 @@ class Held:
     expected: str | None
     holdout: str
 
+    @property
+    def before(self) -> str:
+        """What was known before it was opened."""
+        return f"expected {self.expected}, {self.dev} on dev" if self.expected else f"{self.dev} on dev"
+
 
 def held(facts: Facts) -> Held | None:
     """None until the holdout is opened for the current lock, and where nobody measured that metric there."""
@@ -84,6 +89,17 @@ def withheld(facts: Facts) -> dict[str, list[str]]:
     for name, why in facts.analysis.withheld.items():
         found.setdefault(why, []).append(name)
     return found
+
+
+def opened(facts: Facts) -> list[tuple[str, str, str]]:
+    """Name, expectation and figure of the opened holdout: hits at 1 and 3, before them the metric of the selection."""
+    if facts.record is None:
+        return []
+    found, beside = facts.record.evaluation, held(facts)
+    rows = [(f"{found.hit_name}@{k}", words.hit(found, k)) for k in (1, 3)]
+    if beside and beside.metric not in [name for name, _ in rows]:
+        rows.insert(0, (beside.metric, beside.holdout))
+    return [(name, beside.before if beside and beside.metric == name else "", value) for name, value in rows]
 
 
 def measured(facts: Facts) -> str:
@@ -112,8 +128,8 @@ def tie_set(made: Comparison) -> str:
     if made.compared == 1:
         return f"Only one setting was measured whole: there is nothing to compare its {name} with."
     if len(made.tie_set) == 1:
-        return f"The leader stands alone: every other of {made.compared} settings is measurably worse in {name}."
-    return f"{len(made.tie_set)} of {made.compared} settings are not measurably worse than the leader in {name}: the tie set."
+        return f"The leader stands alone: every other of {made.compared:,} settings is measurably worse in {name}."
+    return f"{len(made.tie_set):,} of {made.compared:,} settings are not measurably worse than the leader in {name}: the tie set."
 
 
 def needed(made: Comparison) -> str | None:

@@ -121,16 +121,13 @@ def reranked(found: Reranked) -> str:
     at = f"Within {first} the settings hit {least} to {most}"
     said = [f"{at}; within {RERANKED}, a reranker's depth, {deep} to {deepest}."]
     if found.shallow:
-        said.append(
-            f"{words.count(found.shallow, 'setting has', 'settings have')} no more chunks than that: no ranking is needed."
-        )
-    if found.changes:
-        leads = any(t.trial == u.trial for t in found.leaders for u in found.leaders_deep)
-        why = "chunk size nearly stops to matter there" if leads else f"other settings lead there ({_names(found)})"
-        said.append(f"With a reranker the picture is another: {why}. Then measure at its depth, not at {found.k}.")
-    return " ".join(said)
+        said.append(f"{words.count(found.shallow, 'setting has', 'settings have')} no more chunks than that.")
+    if not found.changes:
+        return " ".join((*said, "A reranker would not change the picture."))
+    leads = any(t.trial == u.trial for t in found.leaders for u in found.leaders_deep)
+    why = "chunk size nearly stops to matter there" if leads else f"other settings lead there ({_names(found)})"
+    return " ".join((*said, f"With a reranker the picture is another: {why}. Then measure at its depth, not at {found.k}."))
 
 
 def _names(found: Reranked) -> str:
-    names = [str(t.point) for t in found.leaders_deep]
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return words.listed([str(t.point) for t in found.leaders_deep], 3)

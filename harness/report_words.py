@@ -30,8 +30,8 @@ def percent(value: float | None) -> str:
 
 
 def whole_percent(ratio: float) -> str:
-    """`20 %`, of a ratio that is a round one."""
-    return f"{100 * ratio:g}{PERCENT}"
+    """`20 %`; a tenth is shown where it is not a whole one."""
+    return f"{round(100 * ratio, 1):g}{PERCENT}"
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -153,6 +154,19 @@ def test_the_page_loads_nothing_and_runs_nothing(inn: SimpleNamespace) -> None:
         assert found.targets and all(t.startswith(("data:", "#")) for t in found.targets)
         assert "script" not in found.tags
         assert "@import" not in page and "url(" not in page
+
+
+def test_the_page_can_be_walked_without_a_mouse_and_without_eyes(inn: SimpleNamespace) -> None:
+    for page in inn.pages.values():
+        assert not re.findall(r"<th\b(?![^>]*scope=)[^>]*>", page)
+        assert not re.findall(r"<img(?![^>]*alt=\"[^\"]{20,})[^>]*>", page)
+        regions = re.findall(r'<div class="(?:table|frame)[^>]*>', page)
+        assert regions and all('tabindex="0"' in r and "aria-label=" in r for r in regions)
+        ids = re.findall(r'\bid="([^"]+)"', page)
+        assert len(ids) == len(set(ids))
+        assert set(re.findall(r'href="#([^"]+)"', page)) <= set(ids)
+        headings = [int(level) for level in re.findall(r"<h([1-6])", page)]
+        assert headings[0] == 1 and all(b - a <= 1 for a, b in pairwise(headings))
 
 
 def test_text_of_users_is_escaped(inn: SimpleNamespace) -> None:
@@ -333,7 +347,7 @@ def test_parts_of_an_alternative_and_no_first_chunk_are_told_apart() -> None:
 
 
 @pytest.mark.browser
-def test_a_browser_shows_the_page_without_errors_or_overflow_on_a_phone(inn: SimpleNamespace) -> None:
+def test_a_browser_shows_the_page_without_errors_or_overflow_also_on_a_phone(inn: SimpleNamespace) -> None:
     if not BROWSER.exists():
         if os.environ.get("HARNESS_REQUIRE_ALL") == "1":
             pytest.fail(f"{BROWSER} is absent, and HARNESS_REQUIRE_ALL=1")
@@ -349,7 +363,10 @@ def test_a_browser_shows_the_page_without_errors_or_overflow_on_a_phone(inn: Sim
         page.on("requestfailed", lambda request: faults.append(request.url))
         page.goto(inn.page.as_uri())
         page.eval_on_selector_all("details", "all => all.forEach(d => d.open = true)")
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        for width in (390, 1200):
+            page.set_viewport_size({"width": width, "height": 844})
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        assert page.evaluate("(t => t.scrollWidth <= t.clientWidth)(document.querySelector('.leading').parentElement)")
         widths = page.eval_on_selector_all("figure img", "all => all.map(i => i.naturalWidth)")
         browser.close()
     assert not faults

@@ -118,6 +118,17 @@ def test_the_report_opens_without_a_server_and_asks_the_network_for_nothing(open
     page.goto(path.as_uri())
 
     page.get_by_text("words 24/").first.wait_for()
-    page.screenshot(path=str(tmp_path / "report.png"), full_page=True)
+    for name in ("Trials", "How sure", "Chunk size", "Cost", "Baselines", "Contexts to read by eye", "Gate"):
+        page.get_by_role("heading", name=name, exact=True).wait_for()
+    for scheme, width in (("light", 1200), ("dark", 390)):
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 900})
+        page.screenshot(path=str(tmp_path / f"report-{scheme}-{width}.png"), full_page=True)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    figures = page.eval_on_selector_all("figure img", "all => all.map(i => [i.complete, i.naturalWidth > 0])")
+    assert len(figures) >= 7 and all(map(all, figures))
+    page.get_by_role("link", name="To read by eye").click()
+    page.locator("section[aria-labelledby=reading] details summary").first.click()
+    page.locator("section[aria-labelledby=reading] .context mark").first.wait_for()
     assert errors == []
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
