@@ -117,7 +117,7 @@ def analyse(results: Sequence[TrialResult], selected: Selected, rule: Selection,
         """A part that needs every trial measured whole."""
         made = None if pruned else make()
         if made is None:
-            needs = f"{pruned} of {len(results)} trials were pruned; `harness sweep --complete` measures them whole"
+            needs = f"{pruned} of {selected.of} trials were pruned; `harness sweep --complete` measures them whole"
             withheld[name] = needs if pruned else else_
         return made
 

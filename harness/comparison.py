@@ -75,7 +75,7 @@ class Comparison:
 
     @property
     def _compared(self) -> list[Beside]:
-        return [s for s in self.settings if self.baselines or not s.trial.point.baseline]
+        return [s for s in self.settings if not s.trial.aside and (self.baselines or not s.trial.point.baseline)]
 
     @property
     def undecided(self) -> bool:
@@ -144,4 +144,5 @@ def _with_needed(made: Comparison, found: Scores, differences: FloatArray, signi
 
 def candidates(results: Sequence[TrialResult], baselines: bool = False) -> int:
     """How many different cuts could have been chosen: complete and pruned ones, baselines only where these may be chosen."""
-    return len({r.chunking_sha256 for r in results if r.chunking_sha256 and (baselines or not r.point.baseline)})
+    could = [r for r in results if not r.aside and (baselines or not r.point.baseline)]
+    return len({r.chunking_sha256 for r in could if r.chunking_sha256})

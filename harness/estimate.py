@@ -44,7 +44,7 @@ def estimate(experiment: Experiment, trials: int | None = None, price_per_millio
     looks = _looks(experiment, labelled, embedder, ruler, chosen, every)
     points = _estimates(chosen, looks, speed, refuse)
     read = {p.point: looks[p.point] if p.feasible else looks[p.point].unread() for p in points if p.point in looks}
-    budget, named = trials or experiment.search.trials, experiment.named_baselines
+    budget = trials or experiment.search.trials
     planned = _planned(experiment, budget, of)
     known = planned is not None and set(planned) <= set(chosen)
     kept = uncached(embedder) is not embedder and not embedder.learns
@@ -54,7 +54,7 @@ def estimate(experiment: Experiment, trials: int | None = None, price_per_millio
         cost = _mean([_together([read[p]], speed, kept) if p in read else _Cost() for p in chosen if not p.baseline]).times(
             budget
         )
-        cost = cost + _together([read[p] for p in named if p in read], speed, kept)
+        cost = cost + _together([read[p] for p in experiment.baselines if p in read], speed, kept)
     asked = [q.text for q in labelled.dev]
     tokens_per_pass = int(embedder.token_counts([d.text for d in labelled.corpus.documents]).sum())
     asking = speed.seconds(read_tokens(asked, embedder)[0][~embedder.held(asked, "query")])
@@ -65,7 +65,7 @@ def estimate(experiment: Experiment, trials: int | None = None, price_per_millio
         unit=ruler.unit,
         tokens_per_pass=tokens_per_pass,
         tokens_per_second=_tokens_per_second(looks.values(), speed),
-        trials=len(planned) if planned is not None else budget + len(named),
+        trials=len(planned) if planned is not None else budget + len(experiment.baselines),
         exact=known,
         counted=1 / every,
         tokens=round(cost.tokens),
@@ -73,7 +73,7 @@ def estimate(experiment: Experiment, trials: int | None = None, price_per_millio
         seconds=round(cost.seconds + asking, 1),
         bytes=max((p.bytes or 0 for p in points), default=0),
         cache_bytes=round(cost.vectors * dimensions * DENSE_BYTES) if kept else None,
-        baseline_tokens=round(tokens_per_pass * sum(PASSES[b.splitter] for b in set(experiment.baselines) - set(named))),
+        baseline_tokens=round(tokens_per_pass * sum(PASSES[b.splitter] for b in experiment.aside)),
         price=None if price_per_million is None else round(cost.tokens - cost.held) / 1e6 * price_per_million,
     )
 
@@ -120,7 +120,7 @@ def _tokens_per_second(looks: Iterable[Look], speed: Speed) -> float:
 
 def _points(experiment: Experiment, characters: int) -> tuple[list[Point], int | None]:
     """The points to look at, and how many the space has: all of them, or a lattice as dense as the corpus allows."""
-    first = [*experiment.named_baselines, *experiment.points]
+    first = [*experiment.baselines, *experiment.points]
     if experiment.search.sampler == "points":
         return first, len(experiment.points)
     most = min(max(MOST_CHARACTERS // max(characters, 1), FEWEST_POINTS), MOST_POINTS)
@@ -133,15 +133,15 @@ def _points(experiment: Experiment, characters: int) -> tuple[list[Point], int |
 
 
 def _planned(experiment: Experiment, budget: int, of: int | None) -> list[Point] | None:
-    """The points that a sweep measures, named baselines last; None where a sampler draws them from a larger space."""
+    """The points that a sweep measures, baselines last; None where a sampler draws them from a larger space."""
     if experiment.search.sampler == "points":
-        return [*experiment.points[:budget], *experiment.named_baselines]
+        return [*experiment.points[:budget], *experiment.baselines]
     if of is None or of > budget:
         return None
     together = list(dict.fromkeys((*experiment.points, *experiment.space.points())))
     if experiment.search.sampler != "grid" and len(together) > budget:
         return None
-    return [*together[:budget], *experiment.named_baselines]
+    return [*together[:budget], *experiment.baselines]
 
 
 def _looks(

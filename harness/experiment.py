@@ -67,9 +67,9 @@ class Experiment:
     tracking_text: Literal["full", "spans", "none"]
 
     @property
-    def named_baselines(self) -> tuple[Point, ...]:
-        """Those that the file asks for; without any, all there are come on top of what is estimated."""
-        return self.baselines if self.search.baselines is not None else ()
+    def aside(self) -> tuple[Point, ...]:
+        """Where the file names no baselines, all there are: measured beside the search, and no trials of it."""
+        return tuple(_baseline(name) for name in splitters.BASELINES) if self.search.baselines is None else ()
 
     def read_labels(self) -> Labelled:
         return formats.load(self.source)
@@ -104,7 +104,7 @@ class Experiment:
         return splitters.chunk(corpus, point, ruler, known)
 
     def ruler(self, labelled: Labelled, embedder: Embedder) -> Ruler:
-        return Ruler(labelled.corpus, self.unit(embedder), embedder.tokenizer)
+        return Ruler(labelled.corpus, self.unit(embedder), embedder.tokenizer, _reads(embedder))
 
     def identity(self, labelled: Labelled, embedder: Embedder) -> dict[str, Any]:
         """What makes a study another study, by the names that a refusal shows."""
@@ -178,10 +178,9 @@ def _resolve(path: Path, places: Places, raw: Mapping[str, Any]) -> Experiment:
         Fault(places.of("search", "points"), f"{what} of a point is not in the list", f"add it to {axis}")
         for axis, what in space.off_lists(points)
     ]
-    baselines = tuple(
-        Point(name, 0, 0.0) for name in dict.fromkeys(splitters.BASELINES if search.baselines is None else search.baselines)
-    )
-    used = sorted({*space.splitters, *(p.splitter for p in (*points, *baselines))})
+    baselines = tuple(_baseline(name) for name in dict.fromkeys(search.baselines or ()))
+    unnamed = splitters.BASELINES if search.baselines is None else ()
+    used = sorted({*space.splitters, *unnamed, *(p.splitter for p in (*points, *baselines))})
     configured = _splitters(file, used, places, faults)
     if (name := Conventional.name) in configured:
         configured[name] = _conventional(search, configured, embedders.EMBEDDERS[file.embedder["type"]], options)
@@ -212,11 +211,21 @@ def _resolve(path: Path, places: Places, raw: Mapping[str, Any]) -> Experiment:
     )
 
 
+def _baseline(name: str) -> Point:
+    return Point(name, 0, 0.0)
+
+
 def _conventional(search: Search, configured: Mapping[str, Splitter], kind: EmbedderType, options: BaseModel) -> Splitter:
-    """The conventional setting in the search's unit, as far as the model reads."""
+    """The conventional setting in the search's unit, as far as the model reads; a model that is not here yet leaves it open."""
     named = sorted(set(configured) - set(splitters.BASELINES))
-    unit = search.unit or splitters.default_unit(named, kind.has_tokenizer)
-    return Conventional().held_by(unit, limit(kind, options))
+    unit, reads = search.unit or splitters.default_unit(named, kind.has_tokenizer), limit(kind, options)
+    known = reads is not None or not kind.has_tokenizer
+    return Conventional().held_by(unit, reads) if known else Conventional()
+
+
+def _reads(embedder: Embedder) -> int | None:
+    """Tokens of a text that a loaded model reads, special ones and its prompt not counted; None: any number."""
+    return None if embedder.max_tokens is None else embedder.max_tokens - int(embedder.token_counts([""])[0])
 
 
 def _with_tokenizer_file(search: Search, folder: Path) -> Search:
@@ -405,11 +414,8 @@ def _selection_faults(file: File, ks: tuple[int, ...], places: Places) -> list[F
     quality = metrics.names(ks, file.scoring.char_k)
     known = [*quality, *metrics.COSTS]
     where = places.of("selection", "key")
-    faults = [
-        Fault(where, f"unknown metric '{part.removeprefix('-')}'", nearest(part.removeprefix("-"), known))
-        for part in file.selection.key
-        if part.removeprefix("-") not in known
-    ]
+    named = [part.removeprefix("-") for part in file.selection.key]
+    faults = [_not_to_choose_by(name, known, where) for name in named if name not in known]
     first = file.selection.key[0]
     if not faults and file.selection.rule in ("within", "target") and first not in quality:
         what = f"rule '{file.selection.rule}' can't go by '{first}'"
@@ -420,10 +426,16 @@ def _selection_faults(file: File, ks: tuple[int, ...], places: Places) -> list[F
 def _objective_faults(objective: list[str], quality: list[str], where: str) -> list[Fault]:
     names = [part.removeprefix("-") for part in objective]
     known = [*quality, *metrics.COSTS]
-    faults = [Fault(where, f"unknown metric '{name}'", nearest(name, known)) for name in names if name not in known]
+    faults = [_not_to_choose_by(name, known, where) for name in names if name not in known]
     for part, name in zip(objective, names, strict=True):
         if part != name and name in quality:
             faults.append(Fault(where, f"'{part}' would look for the worst {name}", f"write '{name}': more of it is better"))
     for name in dict.fromkeys(name for name in names if names.count(name) > 1):
         faults.append(Fault(where, f"'{name}' is named twice, with and without '-'", "name it once: less of a cost is better"))
     return faults
+
+
+def _not_to_choose_by(name: str, known: list[str], where: str) -> Fault:
+    if name in metrics.names([], 0, by_chance=True):
+        return Fault(where, f"'{name}' is what chance gets, no merit of a setting", nearest(name.removeprefix("random_"), known))
+    return Fault(where, f"unknown metric '{name}'", nearest(name, known))

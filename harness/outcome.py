@@ -45,6 +45,7 @@ class SweepOutcome:
     study: str
     run_id: str
     results: tuple[TrialResult, ...]
+    aside: tuple[TrialResult, ...]  # baselines that are no trials
     selected: Selected
     analysis: Analysis
     diagnosis: tuple[Finding, ...]
@@ -63,7 +64,7 @@ class SweepOutcome:
     @property
     def tokens(self) -> dict[str, int]:
         """Tokens embedded, and what embedding every point whole would have taken."""
-        done = [(r, found) for r in self.results if (found := r.evaluation or r.bound)]
+        done = [(r, found) for r in (*self.results, *self.aside) if (found := r.evaluation or r.bound)]
         return {
             "embedded": sum(found.tokens_embedded for r, found in done if r.reused_from is None),
             "full": sum(found.tokens_full for _, found in done),
@@ -82,7 +83,7 @@ class SweepOutcome:
             "trials": self.trials,
             "leader": self._trial_json(self.selected.leader),
             "chosen": self._trial_json(self.selected.chosen),
-            "baselines": [self._trial_json(r) for r in self.results if r.point.baseline],
+            "baselines": [self._trial_json(r) for r in (*self.results, *self.aside) if r.point.baseline],
             "pruned": [self._trial_json(r) for r in self.results if r.pruned],
             "tied": list(self.selected.tied),
             "why": self.selected.why,
@@ -100,7 +101,12 @@ class SweepOutcome:
     def _trial_json(self, result: TrialResult) -> dict[str, Any]:
         found = result.evaluation or result.bound
         metrics = run_metrics(found, "bound" if result.pruned else "dev") if found else {}
-        return {"trial": result.trial, "run_id": self.runs.get(result.trial), "params": result.params, "metrics": metrics}
+        return {
+            "trial": None if result.aside else result.trial,
+            "run_id": self.runs.get(result.trial),
+            "params": result.params,
+            "metrics": metrics,
+        }
 
 
 def _renamed(row: dict[str, Any]) -> dict[str, Any]:

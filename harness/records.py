@@ -463,6 +463,11 @@ class TrialResult:
         return self.evaluation is not None
 
     @property
+    def aside(self) -> bool:
+        """Whether it is a baseline that was measured beside the search: no trial of it, so that it has no number."""
+        return self.trial < 0
+
+    @property
     def pruned(self) -> bool:
         return self.bound is not None
 

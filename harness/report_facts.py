@@ -30,6 +30,7 @@ class Facts:
     files: StudyFiles
     study: dict[str, Any]
     results: tuple[TrialResult, ...]
+    aside: tuple[TrialResult, ...]  # baselines that are no trials
     selected: Selected
     analysis: Analysis
     diagnosis: tuple[Finding, ...]
@@ -71,7 +72,7 @@ class Facts:
     @cached_property
     def settings(self) -> list[TrialResult]:
         """Complete trials of distinct points, best key first; a repeated point stands for its first trial."""
-        return selection.ordered(selection.distinct(self.results), self.experiment.selection.key)
+        return selection.ordered(selection.distinct((*self.results, *self.aside)), self.experiment.selection.key)
 
     @property
     def sized(self) -> int:
@@ -116,14 +117,14 @@ def gather(experiment: Experiment) -> Facts:
     """Read the records. Raises HarnessError without a sweep, or when no trial of it is complete."""
     state = State(experiment)
     files = state.current()
-    results = tuple(files.read_results())
+    results, aside = tuple(files.read_results()), tuple(files.read_baselines())
     selected = selection.select(results, experiment.selection)
     labelled = experiment.read_labels()
     made = _current_lock(experiment)
     study = files.read()
     # Of changed data the groups can't be known any more: every question is one of its own then.
     groups = {} if _changed(study, labelled) else groups_of(labelled)
-    analysis = analyse(results, selected, experiment.selection, groups, experiment.search.seed)
+    analysis = analyse((*results, *aside), selected, experiment.selection, groups, experiment.search.seed)
     opened = recorded(experiment)
     return Facts(
         experiment=experiment,
@@ -131,6 +132,7 @@ def gather(experiment: Experiment) -> Facts:
         files=files,
         study=study,
         results=results,
+        aside=aside,
         selected=selected,
         analysis=analysis,
         diagnosis=diagnose(results, selected, labelled, analysis, state.identities()),

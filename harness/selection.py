@@ -239,12 +239,12 @@ def distinct(results: Sequence[TrialResult]) -> list[TrialResult]:
 
 def contenders(results: Sequence[TrialResult], rule: Selection) -> list[TrialResult]:
     """The distinct complete trials that may be chosen: baselines only where the rule allows them."""
-    return [t for t in distinct(results) if rule.allow_baselines or not t.point.baseline]
+    return [t for t in distinct(results) if not t.aside and (rule.allow_baselines or not t.point.baseline)]
 
 
 def counted(results: Sequence[TrialResult], rule: Selection) -> list[TrialResult]:
     """The trials that figures are out of: baselines only where they may be chosen."""
-    return [t for t in results if rule.allow_baselines or not t.point.baseline]
+    return [t for t in results if not t.aside and (rule.allow_baselines or not t.point.baseline)]
 
 
 def affordable(results: Sequence[TrialResult], rule: Selection) -> list[TrialResult]:

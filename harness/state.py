@@ -187,6 +187,7 @@ class StudyFiles:
         self.generation = int(folder.name)
         self.name = f"{folder.parent.parent.name}#{folder.name}"  # as Optuna, runs and locks know it
         self.results = folder / "results"
+        self.baselines = folder / "baselines"
 
     def read(self) -> dict[str, Any]:
         """Identity, embedder, unit, parent run; empty before the study has begun. Raises HarnessError when it is damaged."""
@@ -208,6 +209,14 @@ class StudyFiles:
 
     def write_result(self, result: TrialResult) -> None:
         write_atomically(self.result_path(result.trial), to_json(result))
+
+    def write_baseline(self, result: TrialResult) -> None:
+        write_atomically(self.baselines / f"{result.point.splitter}.json", to_json(result))
+
+    def read_baselines(self) -> list[TrialResult]:
+        """Baselines that were measured beside the search, in the order of their (negative) numbers, -1 first."""
+        found = [read_record(p, TrialResult) for p in self.baselines.glob("*.json") if not p.name.startswith(".")]
+        return sorted(found, key=lambda r: -r.trial)
 
     def read_results(self) -> list[TrialResult]:
         """All finished trials in order."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from harness.experiment import Experiment
 from harness.formats import Labelled
 from harness.label_advice import advise, opened_in_dev, read_sound
 from harness.outcome import Silent, SweepOutcome, Watcher
+from harness.pipeline import run_metrics
 from harness.records import Bound, EmbedderIdentity, Evaluation, TrialResult, questions_sha256
 from harness.sampled import sweep_seconds
 from harness.state import State, sqlite
@@ -142,6 +143,7 @@ class _Sweep:
         self.name = self.files.name
         self.context = context_of(experiment, self.labelled, self.embedder.identity, self.name)
         self.results = {r.trial: r for r in self.files.read_results()}
+        self.aside = [r for r in self.files.read_baselines() if r.point in experiment.aside]
         self.suggestions = Suggestions(experiment, self.name, storage or State(experiment).default_storage, total)
         if faults := opened_in_dev(experiment, self.labelled, self.tracker.claims()):
             raise HarnessError(faults)
@@ -163,6 +165,7 @@ class _Sweep:
             self._measure_again()
             if isinstance(self.complete, bool):
                 self._search()
+                self._measure_aside()
             status = "FINISHED"
         finally:
             self._finish(status)
@@ -178,6 +181,17 @@ class _Sweep:
         for number, point in self.suggestions.ask(self.results, self._objective):
             self._record(self.trials.measure(number, point))
             self.suggestions.tell(self.results[number], self._objective)
+
+    def _measure_aside(self) -> None:
+        """Measure the baselines that the file does not name: to be compared with, and no trials."""
+        known = {r.point for r in self.aside}
+        missing = [point for point in self.experiment.aside if point not in known]
+        if missing:
+            self.watcher.say(f"baselines to compare with, beside the trials: {', '.join(map(str, missing))}")
+        for point in missing:
+            result = self.trials.measure(-1 - self.experiment.aside.index(point), point)
+            self.files.write_baseline(result)
+            self.aside.append(result)
 
     def _open_run(self) -> None:
         facts = self.files.read()
@@ -307,17 +321,24 @@ class _Sweep:
         if points:
             note += f" Several objectives have no single best setting; the front: {front.listing(points)}."
         note += "".join(f" {sentence}" for sentence in sentences(self.analysis))
+        if self.aside:
+            found = {str(r.point): run_metrics(r.evaluation, "dev") for r in self.aside if r.evaluation}
+            self._tracked(lambda: self.tracker.log_json(self.parent, "baselines.json", found))
         tags = {"harness.chosen_trial": str(chosen.trial), "harness.chosen": str(chosen.point)}
         self._end_run(status, note, {"trials_complete": float(selected.complete), "trials_pruned": float(pruned)}, tags)
 
     def _analyse(self, selected: selection.Selected) -> Analysis:
         experiment = self.experiment
-        results = list(self.results.values())
+        results = [*self.results.values(), *self.aside]
         return analyse(results, selected, experiment.selection, groups_of(self.labelled), experiment.search.seed)
 
     def _end_run(self, status: str, note: str, metrics: dict[str, float], tags: dict[str, str]) -> None:
+        self._tracked(lambda: self.tracker.finish_parent(self.parent, status, note, metrics, tags))
+
+    def _tracked(self, write: Callable[[], None]) -> None:
+        """Write to the store; that it does not answer is told at the end."""
         try:
-            self.tracker.finish_parent(self.parent, status, note, metrics, tags)
+            write()
         except TrackingDown as error:
             self.tracking_error = error
 
@@ -331,6 +352,7 @@ class _Sweep:
             self.name,
             self.parent,
             results,
+            tuple(self.aside),
             selected,
             analysis,
             diagnosis=diagnose(results, selected, self.labelled, analysis, studies),

@@ -225,13 +225,13 @@ def show_ranking(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def show_sweep(outcome: SweepOutcome, experiment: Experiment) -> None:
-    trials = ordered(selection.distinct(outcome.results), experiment.selection.key)
+    trials = ordered(selection.distinct((*outcome.results, *outcome.aside)), experiment.selection.key)
     chosen, columns = outcome.selected.chosen, _columns(outcome)
     table = plain_table("trial", "setting", *columns)
     for r in [*trials[:TOP], *([chosen] if chosen.trial not in {t.trial for t in trials[:TOP]} else [])]:
         mark = "*" if r.trial == chosen.trial else "=" if r.trial in outcome.selected.tied else ""
         cells = (cell(r) for cell in columns.values())
-        table.add_row(f"{mark}{r.trial}", f"{r.point}{' (baseline)' if r.point.baseline else ''}", *cells)
+        table.add_row("" if r.aside else f"{mark}{r.trial}", f"{r.point}{' (baseline)' if r.point.baseline else ''}", *cells)
     out().print(table)
     interval = f"95 %: interval of {outcome.analysis.metric}; " if outcome.analysis.comparison else ""
     out().print(

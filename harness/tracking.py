@@ -388,6 +388,11 @@ class Tracker:
             self._batch(run_id, metrics=metrics, tags={**tags, "mlflow.note.content": note})
             self._client.set_terminated(run_id, status)
 
+    def log_json(self, run_id: str, name: str, value: Mapping[str, Any]) -> None:
+        """A JSON file as an artifact of a run."""
+        with self._answering():
+            self._client.log_dict(run_id, dict(value), name)
+
     def log_file(self, run_id: str, path: Path, folder: str | None = None) -> None:
         """A file as an artifact of a run."""
         with self._answering():

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
+from pathlib import Path
+
 import pytest
 from flow_project import GRID, TPE, Project
 
@@ -12,7 +16,9 @@ BASELINES = ["whole-document", "whole-section"]
 def test_baselines_are_measured_on_top_and_are_not_picked_although_they_always_hold_the_answer(project: Project, search):
     project.configure(search={**search, "baselines": BASELINES})
     swept = project.ok("sweep")
-    assert swept["trials"]["complete"] == search["trials"] + len(BASELINES)
+    assert swept["trials"]["complete"] == search["trials"], "they are no part of the search"
+    assert [b["params"]["splitter"] for b in swept["baselines"]] == BASELINES
+    assert [b["trial"] for b in swept["baselines"]] == [search["trials"], search["trials"] + 1], "they come last"
     assert swept["chosen"]["params"]["splitter"] == swept["leader"]["params"]["splitter"] == "words"
 
     runs = {r.data.params["splitter"]: r for r in project.runs("trial") if r.data.params["splitter"] in BASELINES}
@@ -34,11 +40,42 @@ def test_baselines_are_measured_on_top_and_are_not_picked_although_they_always_h
 @pytest.mark.parametrize("search", [GRID, TPE], ids=["grid", "tpe"])
 def test_baselines_come_and_go_in_one_study_and_cost_no_other_trial(project: Project, search):
     project.configure(search={**search, "trials": 2, "baselines": ["whole-document"]})
-    assert project.ok("sweep")["trials"]["complete"] == 3
+    assert counts(project.ok("sweep")) == (2, 1)
     project.configure(search={**search, "trials": 4})
-    assert project.ok("sweep")["trials"]["complete"] == 5, "the dropped one takes no place of another's"
+    assert counts(project.ok("sweep")) == (4, 1), "the dropped one takes no place of another's"
     project.configure(search={**search, "trials": 4, "baselines": BASELINES})
-    assert project.ok("sweep")["trials"]["complete"] == 6
+    assert counts(project.ok("sweep")) == (4, 2)
+
+
+def counts(swept):
+    return swept["trials"]["complete"], len(swept["baselines"])
+
+
+def test_where_none_are_named_all_are_measured_beside_the_trials_also_of_a_study_begun_without(project: Project):
+    before = project.ok("sweep")
+    project.configure(search={k: v for k, v in GRID.items() if k != "baselines"})
+    estimated, swept = project.ok("estimate"), project.ok("sweep")
+
+    assert counts(swept) == (4, 3)
+    assert {**swept, "baselines": [], "ui_url": "", "tokens": 0} == {**before, "ui_url": "", "tokens": 0}, (
+        "no trial of the search"
+    )
+    assert [b["params"]["splitter"] for b in swept["baselines"]] == ["whole-document", "whole-section", "conventional"]
+    assert [b["trial"] for b in swept["baselines"]] == [None] * 3
+    assert len(project.runs("trial")) == len(estimated["points"]) == estimated["trials"] == 4
+    assert 3 < estimated["baseline_tokens"] / estimated["tokens_per_pass"] < 3.5
+    assert project.ok("sweep") == swept, "they are not measured again"
+    page = Path(project.ok("report")["path"]).read_text("utf-8")
+    assert all(name in page for name in ("whole-document", "whole-section", "conventional"))
+    project.ok("lock")
+    project.ok("holdout")
+    assert project.ok("audit")["findings"] == []
+
+
+def test_a_search_that_prunes_measures_baselines_whole(project: Project):
+    search = {k: v for k, v in TPE.items() if k != "baselines"}
+    project.configure(embedder={"type": "term-frequency"}, search={**search, "prune": "bound", "sampler": "random"})
+    assert all("dev/hit_at_1" in b["metrics"] for b in project.ok("sweep")["baselines"])
 
 
 def test_a_baseline_may_be_chosen_where_that_is_allowed_and_goes_through_lock_holdout_and_audit(project: Project):
