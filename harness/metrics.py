@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, combinations
-from typing import Literal, TypeVar
+from typing import Literal
 
 from harness.records import Chunking, Passage, Place, Question, Span
 
 CHAR_K = 5
-MOST_ALTERNATIVES, MOST_PLACES = 6, 12  # of which every combination is counted
-T = TypeVar("T")
+MOST_WAYS = 1_000  # of holding some places of a question, until they are no longer counted
+HIT = 1  # the bit of a hit in a set of places
 Score = Callable[["Judgement", int], float | None]
 
 
@@ -50,12 +50,23 @@ class Judgement:
         return any(all(a) for a in self.held)
 
     @cached_property
-    def holders(self) -> tuple[frozenset[int], list[tuple[frozenset[int], ...]]]:
-        """Chunks that are an alternative of one place each, together, and of each other alternative those of its places."""
+    def kinds(self) -> tuple[Counter[int], tuple[int, ...]]:
+        """How many chunks there are of each kind, and what a hit takes: both sets of places, as bits.
+
+        A kind is what a chunk holds of alternatives of several places; `HIT` alone where it is a hit by itself. Chunks that
+        hold nothing are left out.
+        """
         evidence, cut = self.question.evidence, self.chunking
-        places = [tuple(frozenset(cut.answering(p, evidence).tolist()) for p in a) for a in self.alternatives] if evidence else []
-        alone = frozenset[int]().union(*(a[0] for a in places if len(a) == 1))
-        return alone, [a for a in places if len(a) > 1]
+        places = [[cut.answering(p, evidence).tolist() for p in a] for a in self.alternatives] if evidence else []
+        held, takes, bit = dict.fromkeys((c for a in places if len(a) == 1 for c in a[0]), HIT), list[int](), HIT
+        for alternative in (a for a in places if len(a) > 1 and all(a)):
+            takes.append(0)
+            for chunks in alternative:
+                bit <<= 1
+                takes[-1] |= bit
+                for chunk in chunks:
+                    held[chunk] = held.get(chunk, 0) | bit
+        return Counter(hit_or(some, takes) for some in held.values()), tuple(takes)
 
     @cached_property
     def chars(self) -> dict[int, list[tuple[int, int, int, int]]]:
@@ -123,29 +134,26 @@ def ceiling(judged: Judgement, k: int) -> float:
 def random_hit(judged: Judgement, k: int) -> float | None:
     """The probability of a hit when the chunks come in an order of pure chance: what any ranking should be held against.
 
-    Exact, by inclusion and exclusion over places that are needed together; undefined where these are too many to count.
+    Exact: of all sets of k chunks, the share that are a hit. Undefined where they hold places in too many ways to count.
     """
-    singles, several = judged.holders
-    together = [a for a in (*((s,) for s in [singles] if s), *several) if all(a)]
-    if len(together) > MOST_ALTERNATIVES or sum(map(len, together)) > MOST_PLACES:
-        return None
-    chunks, found = len(judged.chunking), 0.0
-    for some in _subsets(together):
-        if some:
-            places = [place for alternative in some for place in alternative]
-            sign = 1 if len(some) % 2 else -1
-            found += sign * sum((-1) ** len(few) * _none_of(frozenset[int]().union(*few), chunks, k) for few in _subsets(places))
-    return min(1.0, max(0.0, found))
+    kinds, takes = judged.kinds
+    ways = {(0, 0): 1}  # chunks drawn of the kinds so far, and what they hold: in how many ways
+    drawn = min(k, len(judged.chunking))
+    for kind, chunks in kinds.items():
+        for (taken, held), number in list(ways.items()):
+            for more in range(1, min(chunks, drawn - taken) + 1):
+                state = (taken + more, hit_or(held | kind, takes))
+                ways[state] = ways.get(state, 0) + number * math.comb(chunks, more)
+        if len(ways) > MOST_WAYS:
+            return None
+    others = len(judged.chunking) - kinds.total()
+    hits = sum(number * math.comb(others, drawn - taken) for (taken, held), number in ways.items() if held == HIT)
+    return hits / math.comb(len(judged.chunking), drawn)
 
 
-def _subsets(items: Sequence[T]) -> Iterable[tuple[T, ...]]:
-    return chain.from_iterable(combinations(items, n) for n in range(len(items) + 1))
-
-
-def _none_of(wanted: Collection[int], chunks: int, k: int) -> float:
-    """The probability that the first k of so many chunks in a random order have none of some."""
-    drawn = min(k, chunks)
-    return math.prod(max(0, chunks - len(wanted) - i) / (chunks - i) for i in range(drawn))
+def hit_or(held: int, takes: Iterable[int]) -> int:
+    """A set of places as bits, or `HIT` alone where it is one."""
+    return HIT if held & HIT or any(held & all_of == all_of for all_of in takes) else held
 
 
 def _overlaps(alternative: Sequence[Place], passages: Iterable[tuple[str, Span]]) -> list[tuple[str, Span]]:
@@ -216,12 +224,13 @@ class Metric:
     """A function of a judgement and k; `at` says at which k it is taken: each of the experiment's, the character k, or some.
 
     `bounded`: it looks at places' ranks alone and never rises when one does, so that of the best ranks that are still possible
-    it is an upper bound of what it will be.
+    it is an upper bound of what it will be. `by_chance`: it is what a result is held against, and nothing to choose by.
     """
 
     function: Score
     at: Literal["each k", "char k"] | tuple[int, ...] | None = None
     bounded: bool = False
+    by_chance: bool = False
 
     def names(self, name: str, ks: Sequence[int], char_k: int) -> dict[str, int]:
         """Full names with their k."""
@@ -239,8 +248,8 @@ METRICS: dict[str, Metric] = {
     "document_hit": Metric(of_regions(hit), "each k", bounded=True),
     "document_recall": Metric(of_regions(region_recall), "each k", bounded=True),
     "document_mrr": Metric(of_regions(reciprocal_rank), bounded=True),
-    "random_hit": Metric(of_spans(random_hit), (1, 3)),
-    "random_document_hit": Metric(of_regions(random_hit), (1, 3)),
+    "random_hit": Metric(of_spans(random_hit), (1, 3), by_chance=True),
+    "random_document_hit": Metric(of_regions(random_hit), (1, 3), by_chance=True),
     "section_hit": Metric(section_hit, (1,)),
     "ceiling": Metric(of_spans(ceiling), bounded=True),
     "char_recall": Metric(of_spans(char_recall), "char k"),
@@ -269,9 +278,10 @@ COSTS = (
 )
 
 
-def names(ks: Sequence[int], char_k: int) -> list[str]:
-    """Names of all quality metrics of an experiment."""
-    return [full for name, metric in METRICS.items() for full in metric.names(name, ks, char_k)]
+def names(ks: Sequence[int], char_k: int, by_chance: bool = False) -> list[str]:
+    """Names of an experiment's metrics of quality, or of what chance gets of it."""
+    kept = {name: metric for name, metric in METRICS.items() if metric.by_chance is by_chance}
+    return [full for name, metric in kept.items() for full in metric.names(name, ks, char_k)]
 
 
 def values(judged: Judgement, ks: Sequence[int], char_k: int, only: Collection[str] | None = None) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, permutations
 
 import pytest
 from hypothesis import given
@@ -95,10 +95,43 @@ def test_chance_hits_as_often_as_the_sets_of_first_chunks_do(case, k):
     assert metrics.random_hit(case.judged(), k) == pytest.approx(share, abs=1e-12)
 
 
-def test_chance_is_undefined_where_too_many_places_are_needed_together():
-    many = tuple(Place("a", Span(i, i + 1)) for i in range(metrics.MOST_PLACES + 1))
-    case = Case(Question("q", "text", Evidence((many,))), chunked(CORPUS, (0, 0, 40), (1, 0, 25)), (0, 1))
-    assert metrics.random_hit(case.judged(), 1) is None
+@given(case=cases(), k=st.integers(1, 4))
+@law
+def test_chance_touches_regions_as_often_as_the_sets_of_first_chunks_do(case, k):
+    case = replace(case, question=replace(case.question, evidence=replace(case.question.evidence, whole=False)))
+    drawn = list(combinations(range(len(case.chunking)), min(k, len(case.chunking))))
+    share = sum(
+        any(all(any(place & case.chars(c) for c in some) for place in a) for a in case.alternatives()) for some in drawn
+    ) / len(drawn)
+    assert metrics.random_hit(case.judged(), k) == pytest.approx(share, abs=1e-12)
+
+
+@given(windows=st.lists(st.tuples(st.integers(0, 25), st.integers(1, 15)), min_size=1, max_size=5, unique_by=lambda w: w[0]))
+@law
+def test_the_mean_hit_over_every_order_of_the_chunks_is_what_chance_gets(windows):
+    chunking = chunked(CORPUS, *((0, start, start + size) for start, size in windows))
+    evidence = Evidence(((Place("a", Span(2, 4)), Place("a", Span(9, 14))), (Place("a", Span(20, 22)),)))
+    orders = [Case(Question("q", "text", evidence), chunking, order) for order in permutations(range(len(chunking)))]
+    for k in (1, 2, 3):
+        mean = sum(metrics.hit(case.judged(), k) for case in orders) / len(orders)
+        assert metrics.random_hit(orders[0].judged(), k) == pytest.approx(mean, abs=1e-12)
+
+
+def test_chance_is_one_right_chunk_in_so_many_and_0_where_no_chunk_has_the_answer():
+    windows = [(0, at, at + 10) for at in range(0, 40, 10)]
+    case = Case(ask("text", Place("a", Span(12, 15))), chunked(CORPUS, *windows), (0,))
+    assert [metrics.random_hit(case.judged(), k) for k in (1, 2, 4, 9)] == [0.25, 0.5, 1.0, 1.0]
+    cut = replace(case, question=ask("text", Place("a", Span(8, 12))))
+    assert metrics.random_hit(cut.judged(), 3) == 0.0
+
+
+def test_chance_is_counted_for_forty_answers_but_not_for_forty_that_are_needed_together():
+    chunking = chunked(CORPUS, *((0, at, at + 1) for at in range(40)), *((1, at, at + 1) for at in range(25)))
+    each = [Place("a", Span(at, at + 1)) for at in range(40)]
+    assert metrics.random_hit(Case(ask("text", *each), chunking, (0,)).judged(), 1) == 40 / 65
+    together = Case(Question("q", "text", Evidence((tuple(each),))), chunking, (0,)).judged()
+    assert metrics.random_hit(together, 1) == 0.0
+    assert metrics.random_hit(together, 3) is None
 
 
 @given(case=cases(), k=ks)
@@ -280,10 +313,6 @@ def test_names_of_metrics_say_at_which_k_they_are():
         "document_recall_at_1",
         "document_recall_at_3",
         "document_mrr",
-        "random_hit_at_1",
-        "random_hit_at_3",
-        "random_document_hit_at_1",
-        "random_document_hit_at_3",
         "section_hit_at_1",
         "ceiling",
         "char_recall_at_5",
@@ -291,6 +320,8 @@ def test_names_of_metrics_say_at_which_k_they_are():
         "char_iou_at_5",
         "precision_omega",
     ]
+    by_chance = ["random_hit_at_1", "random_hit_at_3", "random_document_hit_at_1", "random_document_hit_at_3"]
+    assert metrics.names([1, 5], 5, by_chance=True) == by_chance
 
 
 def test_an_unanswerable_question_is_not_judged():
