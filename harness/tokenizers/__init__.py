@@ -77,10 +77,14 @@ def token_source(unit: str, model_tokens: Tokenizer | None) -> str | None:
 
 
 class Ruler:
-    """Every document's units and atoms of one sweep, each found once. `unit` is how chunk size is counted."""
+    """Every document's units and atoms of one sweep, each found once.
 
-    def __init__(self, corpus: Corpus, unit: str, model_tokens: Tokenizer | None = None) -> None:
+    `unit` is how chunk size is counted, `limit` how many tokens of a text the model reads; None: any number, or not known.
+    """
+
+    def __init__(self, corpus: Corpus, unit: str, model_tokens: Tokenizer | None = None, limit: int | None = None) -> None:
         """Raises HarnessError when the unit is unknown, or is `model-tokens` and the model has no tokenizer."""
+        self.limit = limit
         self._unit = unit
         self.unit = unit_name(unit)
         self._model_tokens = model_tokens
