@@ -30,11 +30,6 @@ class GroupRow:
     hits_at_1: int
     hits_at_3: int
 
-    @property
-    def source(self) -> str:
-        """Its name, in results by source."""
-        return self.name
-
 
 @dataclass(frozen=True)
 class Breakdown:

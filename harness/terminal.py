@@ -281,7 +281,7 @@ def _show_sources(outcome: SweepOutcome) -> None:
             out().print(Text(f"{name}@1 of the chosen setting by {found.by}: {', '.join([*shown, *more])}{left_out}"))
     for row in outcome.sources:
         hits = f"{name}@1 {rate(row.hits_at_1, row.answerable)}, {name}@3 {rate(row.hits_at_3, row.answerable)}"
-        out().print(Text(f"{row.source} questions at the chosen setting: {hits}; {row.unanswerable} unanswerable"))
+        out().print(Text(f"{row.name} questions at the chosen setting: {hits}; {row.unanswerable} unanswerable"))
 
 
 def _notes(outcome: SweepOutcome) -> None:

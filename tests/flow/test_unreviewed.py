@@ -50,3 +50,13 @@ def test_results_are_shown_by_source_and_a_lock_says_how_old_its_questions_are(p
     assert (locked["oldest"], locked["newest"], locked["undated"]) == ("2026-01-10", "2026-09-10", 0)
     assert 'oldest = "2026-01-10"' in (project.root / "exp.lock.toml").read_text("utf-8")
     assert "real questions at the chosen setting: hit@1" in project.run("run", "exp.toml").out
+
+
+def test_results_are_shown_by_the_documents_that_hold_the_answers(swept: Project) -> None:
+    (found,) = swept.ok("sweep")["breakdowns"]
+    assert (found["by"], found["left_out"]) == ("document group", 3)
+    rows = {row["name"]: row for row in found["rows"]}
+    assert {name: row["answerable"] for name, row in rows.items()} == {"garden": 4, "kitchen": 3, "workshop": 2}
+    garden = rows["garden"]["hits_at_1"]
+    line = f"hit@1 of the chosen setting by document group: garden {garden}/4, kitchen "
+    assert line in swept.run("sweep", "exp.toml").out
