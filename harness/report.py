@@ -44,7 +44,7 @@ def report(experiment: Experiment, out: Path | None = None, tracking_uri: str | 
     plots = drawn(facts)
     full = render(facts, plots)
     write_atomically(folder / PAGE, full)
-    write_atomically(folder / report_csv.FILE, report_csv.as_csv(facts.results))
+    write_atomically(folder / report_csv.FILE, report_csv.as_csv((*facts.results, *facts.aside)))
     for plot in plots:
         _write_png(folder / plot.file, plot.png)
     logged = full if experiment.tracking_text == "full" else render(facts, plots, experiment.tracking_text == "spans", False)

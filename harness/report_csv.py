@@ -13,8 +13,11 @@ FILE = "trials.csv"
 
 
 def as_csv(results: Sequence[TrialResult]) -> str:
-    """A row a trial. Of a pruned one quality is in columns `..._at_most`, for these are upper bounds; costs are exact."""
-    rows = [_row(r) for r in sorted(results, key=lambda r: r.trial)]
+    """A row a trial, baselines beside the search last.
+
+    Of a pruned trial quality is in columns `..._at_most`, for these are upper bounds; its costs are exact.
+    """
+    rows = [_row(r) for r in sorted(results, key=lambda r: (r.aside, abs(r.trial)))]
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
     writer.writeheader()
@@ -27,5 +30,6 @@ def _row(r: TrialResult) -> dict[str, object]:
     costs = {name: bound for name, bound in bounds.items() if name in COSTS}
     at_most = {f"{name}_at_most": bound for name, bound in bounds.items() if name not in COSTS}
     reused = "" if r.reused_from is None else r.reused_from
-    facts = {"trial": r.trial, "state": r.state, **r.params, "answerable": r.answerable, "same_chunks_as": reused}
+    number = "" if r.aside else r.trial
+    facts = {"trial": number, "state": r.state, **r.params, "answerable": r.answerable, "same_chunks_as": reused}
     return {**facts, "seconds": round(r.ended - r.started, 3), **r.metrics, **costs, **at_most}

@@ -20,6 +20,7 @@ from harness.report_words import (
     hit,
     name_of,
     number,
+    numbered,
     percent,
     value,
 )
@@ -56,7 +57,7 @@ def _has_ceiling(facts: Facts) -> bool:
 class Row:
     """One setting of the table of trials: its cells, and in words what it is."""
 
-    trial: int
+    trial: str
     setting: str
     notes: tuple[str, ...]
     cells: tuple[Cell, ...]
@@ -112,7 +113,7 @@ def _row(facts: Facts, r: TrialResult) -> Row:
     if made and metric:
         cells.append(_beside(metric, r.trial == made.leader.trial, beside))
     notes = _notes(facts, r, beside)
-    return Row(r.trial, str(r.point), notes, tuple(cells), bool({"chosen", "locked"} & set(notes)))
+    return Row(numbered(r), str(r.point), notes, tuple(cells), bool({"chosen", "locked"} & set(notes)))
 
 
 def _beside(metric: str, leads: bool, beside: Beside | None) -> Cell:
@@ -172,13 +173,14 @@ def cost_columns(facts: Facts) -> list[Column]:
     return [*costs, *(Column(name_of(metric), "") for metric in _further(facts))]
 
 
-def cost_rows(facts: Facts) -> list[tuple[int, str, list[str]]]:
+def cost_rows(facts: Facts) -> list[tuple[str, str, list[str]]]:
     """Trial, setting and cells of each setting that has a row."""
     further = _further(facts)
-    return [
-        (r.trial, str(r.point), [*(tell(r) for _, _, tell in _COSTS), *(value(m, r.metrics.get(m)) for m in further)])
-        for r in shown(facts)
-    ]
+    rows = []
+    for r in shown(facts):
+        cells = [*(tell(r) for _, _, tell in _COSTS), *(value(m, r.metrics.get(m)) for m in further)]
+        rows.append(("" if r.aside else str(r.trial), str(r.point), cells))
+    return rows
 
 
 def _further(facts: Facts) -> list[str]:

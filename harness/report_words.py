@@ -42,6 +42,11 @@ def hit(scored: Evaluation | TrialResult, k: int) -> str:
     return share(scored.hits(k), scored.answerable)
 
 
+def numbered(trial: TrialResult) -> str:
+    """`trial 7`; a baseline that was measured beside the search has no number."""
+    return "beside the search" if trial.aside else f"trial {trial.trial}"
+
+
 def time_of(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 

@@ -125,7 +125,7 @@ def flattered(facts: Facts, shrinkage: float) -> Facts:
 def test_every_figure_of_the_table_of_trials_is_that_of_the_records(facts: Facts) -> None:
     made = facts.analysis.comparison
     assert made is not None
-    shown = {row[0].split(" trial ")[0]: row for row in table(told(facts), "Trials")[1:]}
+    shown = {re.split(r" trial | beside ", row[0])[0]: row for row in table(told(facts), "Trials")[1:]}
     assert len(shown) == len(facts.settings) == 15
     for r in facts.settings:
         beside, row = made.of(r), shown[str(r.point)]
@@ -344,7 +344,7 @@ def test_chance_that_was_not_measured_is_undefined(facts: Facts) -> None:
     older = replace(shown, evaluation=replace(shown.evaluation, metrics=kept))
     selected = replace(facts.selected, chosen=older, leader=older)
     results = tuple(older if r.trial == shown.trial else r for r in facts.results if not r.point.baseline)
-    facts = replace(facts, selected=selected, results=results, locked=None, lock=None, record=None)
+    facts = replace(facts, selected=selected, results=results, aside=(), locked=None, lock=None, record=None)
     row = report_baselines.rows(facts)[-1]
     assert row.cells[:2] == ("undefined", "undefined") and "not measured" in row.meaning
     assert report_baselines.missing(facts) == ["whole-document", "whole-section", "conventional"]
@@ -384,6 +384,8 @@ def test_the_csv_has_every_trial_and_calls_an_upper_bound_one(facts: Facts) -> N
     assert float(whole["hit_at_1"]) == facts.results[0].metrics["hit_at_1"] and whole["hit_at_1_at_most"] == ""
     assert given_up["state"] == "pruned" and given_up["hit_at_1"] == "" and float(given_up["hit_at_1_at_most"]) == 3 / 12
     assert float(given_up["index_ratio"]) == 1.5
+    beside = list(csv.DictReader(io.StringIO(as_csv((*facts.aside, *facts.results)))))[-len(facts.aside) :]
+    assert [(r["trial"], r["splitter"]) for r in beside] == [("", str(r.point)) for r in facts.aside]
 
 
 def test_a_pruned_trial_is_drawn_as_an_upper_bound(facts: Facts) -> None:
@@ -400,7 +402,7 @@ def test_a_search_of_one_setting_has_nothing_to_compare(mill: Path) -> None:
     (one,) = [r for r in facts.results if r.trial == facts.selected.chosen.trial]
     analysis = replace(facts.analysis, complete=1, of=1)
     selected = replace(facts.selected, complete=1, of=1)
-    alone = replace(facts, results=(one,), analysis=analysis, selected=selected)
+    alone = replace(facts, results=(one,), aside=(), analysis=analysis, selected=selected)
     files = [plot.file for plot in drawn(alone)]
     assert "curve_hit_at_1.png" not in files and "quality_and_cost.png" not in files and "hits_by_setting.png" in files
     page = told(alone)
