@@ -15,6 +15,8 @@ from harness.measurement import Clock, Measurement, Scoring, read_tokens
 from harness.metrics import Judgement
 from harness.records import Bound, Cause, Chunking, Evaluation, Passage, Question, QuestionScore
 
+BY_CHANCE = metrics.names([], 0, by_chance=True)
+
 
 def evaluate(
     chunking: Chunking,
@@ -192,8 +194,12 @@ def size_metrics(chunking: Chunking) -> dict[str, float]:
 
 
 def run_metrics(evaluation: Evaluation | Bound, split: str) -> dict[str, float]:
-    """Metrics under the names that runs use: quality as `<split>/...`, upper bounds as `bound/...`, costs and seconds bare."""
-    named = {name if name in metrics.COSTS else f"{split}/{name}": value for name, value in evaluation.metrics.items()}
+    """Metrics under the names that runs use: quality as `<split>/...`, upper bounds as `bound/...`, costs and seconds bare.
+
+    What chance gets is left out: it is no result, and names of metrics are to be few.
+    """
+    own = {name: value for name, value in evaluation.metrics.items() if name not in BY_CHANCE}
+    named = {name if name in metrics.COSTS else f"{split}/{name}": value for name, value in own.items()}
     return {**named, **{f"seconds_{step}": value for step, value in evaluation.seconds.items()}}
 
 
