@@ -16,6 +16,7 @@ from harness.analysis import PARTS, analyse, groups_of, sentences
 from harness.errors import HarnessError
 from harness.formats import Labelled, SealedHoldout
 from harness.labels import Quoted
+from harness.optimism import optimism
 from harness.records import Corpus, Document, Point
 from harness.selection import Selection, select
 
@@ -81,7 +82,7 @@ def test_the_constraint_holds_for_the_choice_and_for_its_optimism_but_everything
     found = analysed(trials, Selection(max_context_at_3=60.0))
     assert found.comparison.leader.trial in (0, 1)
     assert len(found.comparison.settings) == 3
-    assert found.optimism.dev == found.comparison.leader.metrics["hit_at_1"]
+    assert found.optimism == optimism(trials[:2], found.comparison.leader, Selection(), "hit_at_1", {}, 7)
 
 
 def test_the_sentences_count_the_tie_set_and_say_what_to_expect():

@@ -99,7 +99,8 @@ def test_the_tutorials_sweep_is_read_as_it_reads_itself():
 
 
 @pytest.mark.parametrize(
-    ("counts", "worse"), [((50, 80, 77), True), ((50, 80, 78), False), ((50, 80, 81), False), ((80, 50), False)]
+    ("counts", "worse"),
+    [((50, 80, 77), True), ((50, 80, 78), False), ((50, 80, 81), False), ((80, 50), False), ((50, 80, 70, 75), False)],
 )
 def test_the_largest_size_is_worse_where_it_has_two_points_less_than_the_one_before(counts, worse):
     assert (drops(only(*counts)) is not None) == worse
@@ -226,6 +227,10 @@ def test_the_picture_changes_where_another_leads_or_where_size_stops_to_matter()
     assert [t.trial for t in close.leaders_deep] == [0, 1]
     assert close.changes, "four apart at 1, not apart at fifty"
     assert not reranked([1, 1, 2, 2], [1, 1, 2, 2]).changes, "not apart at all"
+    half = reranked([1, 1, 1, 1, 0, 0], [60, 60, 9, 9, 0, 0])
+    assert (half.most - half.least, half.most_deep - half.least_deep, half.changes) == (4, 2, True)
+    more = reranked([1, 1, 1, 1, 0, 0], [60, 60, 60, 9, 0, 0])
+    assert (more.most_deep - more.least_deep, more.changes) == (3, False)
 
 
 def test_settings_with_no_more_chunks_than_the_depth_are_counted():
