@@ -135,7 +135,7 @@ def analyse(results: Sequence[TrialResult], selected: Selected, rule: Selection,
         optimism=of_all(
             "optimism",
             lambda: optimism(open_to_choice, selected.chosen, rule, metric, groups, seed),
-            "the questions share one piece of evidence: nothing can be resampled",
+            "there is one setting only, or the questions share one passage: there is nothing to resample",
         ),
         curves=of_all("curve", lambda: _curves(settings, rule, groups, seed), "no setting has a size") or (),
         budgets=within_budgets(settings, groups),

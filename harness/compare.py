@@ -132,6 +132,9 @@ def resolve(name: str, tracking_uri: str | None = None) -> Side:
     if RUN_ID.fullmatch(name) and not Path(name).exists():
         return _of_run(name, tracking_uri)
     numbered = None if Path(name).exists() else NUMBERED.fullmatch(name)
+    if numbered is None and not Path(name).exists() and re.fullmatch(r"[0-9a-f]+", name):
+        what = f"'{name}' is no experiment file, and no run's id, which has 32 digits"
+        raise HarnessError(Fault("compare", what, "give an experiment, EXP:TRIAL, or the whole id of a trial's run"))
     experiment = load_experiment(numbered["path"] if numbered else name)
     files = State(experiment).current()
     return side(experiment, files, int(numbered["trial"]) if numbered else None)

@@ -82,6 +82,11 @@ class Comparison:
         """Whether more than half of the settings tie: this question set can't decide between them."""
         return self.compared > 1 and 2 * len(self.tie_set) > self.compared
 
+    @property
+    def alike(self) -> bool:
+        """Whether all of the tie set score as the leader does, on average: there is no difference to look for."""
+        return all(abs(s.difference) <= stats.TOLERANCE for s in self.tie_set)
+
     def of(self, trial: TrialResult) -> Beside | None:
         return next((s for s in self.settings if s.trial.trial == trial.trial), None)
 

@@ -36,6 +36,7 @@ class _Sweep:
     labelled: Labelled
     analysis: Analysis
     studies: Sequence[Mapping[str, Any]]
+    by_lower_bound: bool
 
     @property
     def leader(self) -> TrialResult:
@@ -119,7 +120,11 @@ def _undecided(sweep: _Sweep) -> Finding | None:
         return Finding("undecided", what, f"about {half} questions would tell half of them apart; till then weigh the cost")
     if first is not None:
         return Finding("undecided", what, f"about {first} questions would tell the next best apart; till then weigh the cost")
-    return Finding("undecided", what, "they score alike, which more questions may not change: weigh the cost")
+    if made.alike:
+        return Finding("undecided", what, "they score alike, which more questions may not change: weigh the cost")
+    return Finding(
+        "undecided", what, "how many questions could can't be said of so few groups: label questions about other passages"
+    )
 
 
 def _few_groups(sweep: _Sweep) -> Finding | None:
@@ -130,6 +135,16 @@ def _few_groups(sweep: _Sweep) -> Finding | None:
     groups = f", which share evidence or sections: {made.groups} groups" if shared else ""
     what = f"the statistics rest on {made.questions} questions{groups}; under {FEW_GROUPS} their intervals are unreliable"
     return Finding("few groups", what, "label questions about other passages")
+
+
+def _bound_of_groups(sweep: _Sweep) -> Finding | None:
+    made = sweep.analysis.comparison
+    if made is None or not sweep.by_lower_bound or made.groups == made.questions:
+        return None
+    what = (
+        f"the lower bound takes the {made.questions} questions as independent, and they are {made.groups} groups: it is too high"
+    )
+    return Finding("bound of groups", what, "raise the target, or label questions about other passages")
 
 
 def _ties(sweep: _Sweep) -> Finding | None:
@@ -246,6 +261,7 @@ LOOKS: tuple[Callable[[_Sweep], Finding | None], ...] = (
     _poor,
     _undecided,
     _few_groups,
+    _bound_of_groups,
     _ties,
     _near_ties,
     _one_question,
@@ -266,7 +282,11 @@ def diagnose(
     labelled: Labelled,
     analysis: Analysis,
     studies: Sequence[Mapping[str, Any]] = (),
+    by_lower_bound: bool = False,
 ) -> tuple[Finding, ...]:
-    """Findings about a sweep on labelled dev questions; `studies` are the identities of those under its name, its own last."""
-    sweep = _Sweep(results, selected, labelled, analysis, studies)
+    """Findings about a sweep on labelled dev questions; `studies` are the identities of those under its name, its own last.
+
+    `by_lower_bound`: whether the choice goes by a bound that takes questions as independent.
+    """
+    sweep = _Sweep(results, selected, labelled, analysis, studies, by_lower_bound)
     return tuple(finding for look in LOOKS if (finding := look(sweep)))

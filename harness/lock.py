@@ -304,6 +304,7 @@ how = {_toml(tuned.how)}
 tuned_on = {_toml(proxy)}
 
 [threshold.dev]  # of {dev["answerable"]} answerable and {dev["unanswerable"]} unanswerable questions
+# Abstaining is right where the first chunk would not have answered.
 {chr(10).join(f"{name} = {dev[name]}" for name in threshold.OUTCOMES)}
 
 {_questions_table(made)}[model]
@@ -326,6 +327,7 @@ trial = {made.trial}
 because = {_toml(made.because or made.selection["why"])}
 corpus_sha256 = {_toml(made.corpus_sha256)}
 dev_sha256 = {_toml(made.dev_sha256)}
+labels_sha256 = {_toml(made.labels_sha256)}
 holdout_sha256 = {_toml(made.holdout_sha256)}
 run_id = {_toml(made.run_id or "none")}
 code_version = {_toml(made.code_version)}

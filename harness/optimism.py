@@ -58,7 +58,7 @@ def optimism(
     has on the questions left out, times 0.632. None for fewer than two groups, or where no resample could choose.
     """
     found = scores(trials, metric, groups)
-    if found is None or found.group_count < 2:
+    if found is None or found.group_count < 2 or len(trials) < 2:
         return None
     table = _Table(sorted(trials, key=lambda t: t.point), rule, metric, groups)  # sorted once, not in each resample
     rng = np.random.default_rng(seed)

@@ -144,7 +144,9 @@ def needed(made: Comparison) -> str | None:
         return f"{said}{more}, if the differences are as large as they look ({power} power). They look larger than they are."
     if first is not None:
         return f"About {first:,} questions would tell the next best from the leader, if the difference is as large as it looks."
-    return "They score alike here, which more questions may not change: weigh the cost."
+    if made.alike:
+        return "They score alike here, which more questions may not change: weigh the cost."
+    return "How many questions could decide can't be said of so few groups."
 
 
 def reliability(made: Comparison) -> str | None:

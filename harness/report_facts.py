@@ -135,7 +135,9 @@ def gather(experiment: Experiment) -> Facts:
         aside=aside,
         selected=selected,
         analysis=analysis,
-        diagnosis=diagnose(results, selected, labelled, analysis, state.identities()),
+        diagnosis=diagnose(
+            results, selected, labelled, analysis, state.identities(), experiment.selection.target_by == "lower_bound"
+        ),
         lock=made,
         locked=_locked_result(state, made) if made else None,
         record=opened.record if opened else None,

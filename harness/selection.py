@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from harness.bounds import has_bound
 from harness.errors import Fault, HarnessError
+from harness.errors import counted as counted_in
 from harness.label_checks import listed
 from harness.records import Bound, Point, TrialResult
 from harness.stats import SIGNIFICANCE, TOLERANCE, least_rate
@@ -52,6 +53,9 @@ class Selection(BaseModel):
         if self.target_by == "lower_bound" and not self.key[0].startswith(("hit_at_", "document_hit_at_")):
             raise ValueError(f"target_by = 'lower_bound' goes by hits, not by '{self.key[0]}'")
         return self
+
+
+TARGET_FIX = "lower the target or widen the search space; rule = 'best' shows what was reached"
 
 
 class Candidate(Protocol):
@@ -128,7 +132,8 @@ def _within(trials: Sequence[C], leader: C, rule: Selection) -> tuple[C, str]:
     name, questions = rule.key[0], leader.answerable
     floor = leader.metrics[name] * questions - rule.margin - TOLERANCE
     near = [t for t in trials if name in t.metrics and t.metrics[name] * questions >= floor]
-    return _cheapest(near), f"the cheapest of {len(near)} trials at most {rule.margin} question(s) below the leader in {name}"
+    margin = counted_in(rule.margin, "question", "questions")
+    return _cheapest(near), f"the cheapest of {len(near)} trials at most {margin} below the leader in {name}"
 
 
 def _target(trials: Sequence[C], leader: C, rule: Selection) -> tuple[C, str]:
@@ -139,7 +144,7 @@ def _target(trials: Sequence[C], leader: C, rule: Selection) -> tuple[C, str]:
     reaching = [t for t in trials if t.metrics.get(name, -1.0) >= target]
     if not reaching:
         what = f"no trial reaches {name} >= {target:g}; the leader has {leader.metrics.get(name, float('nan')):.3f}"
-        raise HarnessError(Fault("[selection] target", what, "lower the target or widen the search space"))
+        raise HarnessError(Fault("[selection] target", what, TARGET_FIX))
     return _cheapest(reaching), f"the cheapest of {len(reaching)} trials with {name} >= {target:g}"
 
 
@@ -164,7 +169,7 @@ def _surely_target(trials: Sequence[C], leader: C, rule: Selection) -> tuple[C, 
     if not reaching:
         best = max(bounds.values())
         what = f"no trial's lower bound of {name} reaches {target:g}; the highest is {best:.3f}"
-        raise HarnessError(Fault("[selection] target", what, "label more questions, lower the target or widen the search space"))
+        raise HarnessError(Fault("[selection] target", what, f"label more questions, or {TARGET_FIX}"))
     return _cheapest(reaching), (
         f"the cheapest of {len(reaching)} trials whose lower bound of {name} (exact, {1 - SIGNIFICANCE:.0%} for all "
         f"{len(trials)} together) is >= {target:g}"

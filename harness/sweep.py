@@ -355,7 +355,7 @@ class _Sweep:
             tuple(self.aside),
             selected,
             analysis,
-            diagnosis=diagnose(results, selected, self.labelled, analysis, studies),
+            diagnosis=diagnose(results, selected, self.labelled, analysis, studies, rule.target_by == "lower_bound"),
             front=front.front(results, rule),
             breakdowns=breakdowns(selected.chosen.evaluation, self.labelled.dev, self.labelled.corpus),
             runs=dict(self.runs),

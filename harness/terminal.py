@@ -226,10 +226,10 @@ def show_ranking(rows: Sequence[dict[str, Any]]) -> None:
 
 def show_sweep(outcome: SweepOutcome, experiment: Experiment) -> None:
     trials = ordered(selection.distinct((*outcome.results, *outcome.aside)), experiment.selection.key)
-    chosen, columns = outcome.selected.chosen, _columns(outcome)
+    chosen, tied, columns = outcome.selected.chosen, outcome.selected.tied, _columns(outcome)
     table = plain_table("trial", "setting", *columns)
     for r in [*trials[:TOP], *([chosen] if chosen.trial not in {t.trial for t in trials[:TOP]} else [])]:
-        mark = "*" if r.trial == chosen.trial else "=" if r.trial in outcome.selected.tied else ""
+        mark = "*" if r.trial == chosen.trial else "=" if len(tied) > 1 and r.trial in tied else ""
         cells = (cell(r) for cell in columns.values())
         table.add_row("" if r.aside else f"{mark}{r.trial}", f"{r.point}{' (baseline)' if r.point.baseline else ''}", *cells)
     out().print(table)

@@ -33,20 +33,29 @@ def show_analysis(found: Analysis) -> None:
     """Under the table of a sweep: what its figures can carry."""
     for name, why in found.withheld.items():
         out().print(Text(f"{name}: not said, for {why}"))
+    made = found.comparison
+    if made and made.compared > 1:
+        out().print(
+            f"tie set: {len(made.tie_set)} of {made.compared} settings are not measurably worse than the leader in {made.metric}"
+        )
     if found.optimism:
-        o = found.optimism
+        o, few = found.optimism, "" if made is None or made.reliable else " (unreliable: few groups of questions)"
         out().print(
             f"{o.metric} of the choice: {o.dev:.1%} on dev; the best of many looks better than it is: expect about "
-            f"{o.expected:.1%} of fresh questions"
+            f"{o.expected:.1%} of fresh questions{few}"
         )
     for (_, k), alike in groupby(found.budgets, key=lambda s: (s.trial.trial, s.k)):
         spent, *more = alike
         tie = f"; as many by {spent.tied} others" if spent.tied else ""
         share = f"{spent.hits}/{spent.of} ({between(spent.interval)} %)"
         out().print(
-            f"for {spent.budget:,} {spent.trial.unit} of context{' or more' if more else ''}: the first {k} chunks of "
+            f"for {spent.budget:,} {spent.trial.unit} of context{' or more' if more else ''}: {_first(k)} of "
             f"{spent.trial.point} ({spent.context:.0f} on average) answer {share}{tie}"
         )
+
+
+def _first(k: int) -> str:
+    return "the first chunk" if k == 1 else f"the first {k} chunks"
 
 
 def show_compared(found: Compared) -> None:
@@ -82,12 +91,14 @@ def show_gated(found: Gated) -> None:
     out().print(Text.assemble((word, style), f" than lock {found.baseline.lock_id}: {found.candidate.name}"))
     out().print(
         f"{row.metric}: {row.first:.1%} then, {row.second:.1%} now, {points(row.difference, row.interval)} points; "
-        f"{row.won} questions won, {row.lost} lost of {row.questions}; one-sided p {p_value}, worse at {SIGNIFICANCE:g}"
+        f"{row.won} questions won, {row.lost} lost of {row.questions}; one-sided p {p_value} (worse: {SIGNIFICANCE:g} or less)"
     )
     if not found.worse and found.detectable is not None:
         out().print(f"a loss of about {100 * found.detectable:.0f} points would have been seen four times in five")
     if not found.reliable:
         out().print(Text(f"note: {found.groups} groups of questions are few: the test is unreliable", style="yellow"))
+    if found.relabelled:
+        out().print(Text("note: evidence or questions of dev are not those of the lock", style="yellow"))
     if found.left_out:
         out().print(Text(f"note: {found.left_out} questions of the lock are no longer asked", style="yellow"))
     if found.foreign:

@@ -146,3 +146,45 @@ def test_edited_scores_of_the_file_to_check_in_are_found_by_the_audit(project: P
     found = project.refused("audit", code=1)
 
     assert any("scores" in f["what"] for f in found["findings"])
+
+
+def test_scores_that_no_metric_can_have_are_refused(project: Project) -> None:
+    project.ok("sweep")
+    project.ok("lock")
+    path = project.root / lock_file(project)
+    made = path.read_text("utf-8")
+    for score in ("nan", "inf", "7.0", "0.5", "-1.0"):
+        path.write_text(made.replace("= 1.0\n", f"= {score}\n", 1), "utf-8")
+        (error,) = project.refused("gate", "--baseline", path.name, code=2)["errors"]
+        assert "1 score is no hit_at_1" in error["what"], score
+
+
+def test_a_gate_that_could_show_no_loss_is_refused(project: Project) -> None:
+    project.ok("sweep")
+    project.ok("lock")
+    made = (project.root / lock_file(project)).read_text("utf-8")
+    head, _, scores = made.partition("hash\n")
+    few = project.root / "few.lock.toml"
+    few.write_text(head + "hash\n" + "\n".join(scores.splitlines()[:3]) + "\n", "utf-8")
+
+    (error,) = project.refused("gate", "--baseline", few.name)["errors"]
+
+    assert "could show no loss at all" in error["what"]
+
+
+def test_labels_that_changed_since_the_lock_are_told(project: Project) -> None:
+    project.ok("sweep")
+    project.ok("lock")
+    assert project.ok("gate", "--baseline", lock_file(project))["labels_changed"] is False
+    project.write_questions([(*q[:4], "The chainsaw is locked away") if q[0] == "D04" else q for q in QUESTIONS])
+    project.ok("sweep", "--fresh")
+
+    assert project.ok("gate", "--baseline", lock_file(project))["labels_changed"] is True
+
+
+def test_with_several_objectives_the_locked_setting_is_what_the_gate_looks_at(project: Project) -> None:
+    project.configure(selection={"objective": ["hit_at_1", "index_ratio"]})
+    project.ok("sweep")
+    locked = project.ok("lock", "--point", "words 24/0")
+
+    assert project.ok("gate", "--baseline", lock_file(project))["candidate"]["trial"] == locked["trial"]
