@@ -138,7 +138,7 @@ def analyse(results: Sequence[TrialResult], selected: Selected, rule: Selection,
             "there is one setting only, or the questions share one passage: there is nothing to resample",
         ),
         curves=of_all("curve", lambda: _curves(settings, rule, groups, seed), "no setting has a size") or (),
-        budgets=within_budgets(settings, groups),
+        budgets=within_budgets(selection.contenders(settings, rule), groups),
         sensitivity=of_all(
             "sensitivity",
             lambda: sensitivity(settings, metric, groups, seed),
