@@ -57,7 +57,10 @@ def test_what_needs_every_trial_measured_whole_is_withheld_while_some_are_pruned
 def test_each_part_that_can_not_be_said_has_its_reason():
     found = analysed(drawn(0.5, 0.9), groups={f"q{i}": "one" for i in range(40)})
     assert found.optimism is None
-    assert found.withheld["optimism"] == "the questions share one piece of evidence: nothing can be resampled"
+    assert (
+        found.withheld["optimism"]
+        == "there is one setting only, or the questions share one passage: there is nothing to resample"
+    )
     assert found.withheld["sensitivity"] == "fewer than ten settings that have a size were measured"
     assert found.comparison.settings[0].interval is None
     only = ranked([[1], [0]], [Point("whole-section", 0, 0.0)])
