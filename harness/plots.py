@@ -103,8 +103,9 @@ def _baseline_lines(axes: Axes, settings: Sequence[TrialResult], name: str) -> N
             at.setdefault(_rate(r, 1), []).append(str(r.point))
     for rate, names in at.items():
         axes.axhline(rate, color=FIRST, linewidth=1, linestyle=":")
-        words = f"{', '.join(names)}: {name}@1"
-        axes.annotate(words, (1, rate), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8)
+        words = "\n".join((*names, f"{name}@1"))
+        beside: dict[str, Any] = {"xytext": (4, 0), "textcoords": "offset points", "ha": "left", "va": "center"}
+        axes.annotate(words, (1, rate), xycoords=("axes fraction", "data"), fontsize=7, linespacing=0.95, **beside)
 
 
 def _size_legend(name: str, marker: Mapping[str, str], cut: bool, pruned: bool) -> list[Any]:

@@ -106,11 +106,12 @@ def _sizes(facts: Facts) -> Iterator[Plot]:
             curve_file(curve),
             f"{name} by chunk size",
             f"A panel a splitter, a colour an overlap, {INTERVALS}{without if plots_curve.crowded(curve) else ''}. Lines join "
-            "sizes of one overlap where three or more were measured; points of one size are drawn side by side.",
+            "sizes of one overlap where three or more were measured; points of one size are drawn side by side. The "
+            "vertical axis begins below the lowest interval.",
             f"{name} against chunk size for {words.count(points, 'setting')} in {words.count(len(curve.lines), 'line')}.",
             plots_curve.curve(curve, facts.unit),
         )
-    cut = any(r.metrics.get("truncated_share", 0) > 0 for r in facts.settings)
+    cut = any(r.metrics.get("truncated_share", 0) > 0 for r in facts.settings if not r.point.baseline)
     hollow = " Hollow points: the model reads some chunks only in part." if cut else ""
     bounds = _pruned_note(facts, "drawn as what they could have had at most, an upper bound")
     yield _plot(
