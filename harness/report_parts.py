@@ -118,8 +118,16 @@ def identities(facts: Facts) -> list[tuple[str, list[tuple[str, str]]]]:
 def commands(facts: Facts) -> list[str]:
     """The commands that lead to this page, from the project's root."""
     path = shlex.quote(str(facts.study.get("path") or facts.experiment.path))
-    made = facts.lock
-    by_hand = f" --trial {made.trial} --because {shlex.quote(made.because)}" if made and made.because else ""
     sweep = f"harness sweep {path} --trials {len(facts.results)}"
-    steps = [f"harness check {path}", sweep, f"harness lock {path}{by_hand}", f"harness holdout {path}"]
+    steps = [f"harness check {path}", sweep, f"harness lock {path}{_named(facts)}", f"harness holdout {path}"]
     return [*steps, f"harness audit {path}", f"harness report {path}"]
+
+
+def _named(facts: Facts) -> str:
+    """How the locked trial is named to `lock`; nothing where it is the rule's choice."""
+    made = facts.lock
+    if made is None:
+        return " --point NAME" if facts.experiment.selection.objective else ""
+    named = made.selection.get("named", {"trial": made.trial} if made.because else {})
+    options = [f" --{option} {shlex.quote(str(value))}" for option, value in named.items()]
+    return "".join([*options, f" --because {shlex.quote(made.because)}" if made.because else ""])

@@ -128,8 +128,9 @@ def _beside(metric: str, leads: bool, beside: Beside | None) -> Cell:
 
 def _notes(facts: Facts, r: TrialResult, beside: Beside | None) -> tuple[str, ...]:
     made, tied = facts.analysis.comparison, facts.selected.tied
+    first = "first by the key" if facts.experiment.selection.objective else "chosen"
     known = {
-        "chosen": r.trial == facts.selected.chosen.trial,
+        first: r.trial == facts.selected.chosen.trial,
         "locked": facts.lock is not None and facts.lock_is_of_this_study and r.trial == facts.lock.trial,
         "tied for first": r.trial in tied and len(tied) > 1,
         "tie set": made is not None and made.compared > 1 and beside in made.tie_set and not (r.trial in tied and len(tied) > 1),

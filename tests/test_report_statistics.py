@@ -14,7 +14,7 @@ import pytest
 from making_trials import pruned, ranked
 
 import harness
-from harness import report_baselines, report_choice, report_costs, report_curve, report_trials
+from harness import report_baselines, report_choice, report_costs, report_curve, report_parts, report_trials
 from harness import report_words as words
 from harness.budget import Spent
 from harness.comparison import compare
@@ -320,11 +320,27 @@ def test_several_objectives_show_their_front_and_how_to_lock_a_point(facts: Fact
     facts = replace(facts, experiment=replace(facts.experiment, selection=rule))
     rows = table(told(facts), "Front of the objectives")
     assert rows[0] == ["Setting", "hit@1", "context@3", "Label", "To lock it"]
+    assert "Several objectives have no single best setting" in told(facts) and "The rule chooses" not in told(facts)
+    assert "harness lock mill.toml --point NAME" in report_parts.commands(facts)
     points = report_costs.named_front(facts)
     assert [row[0] for row in rows[1:]] == [p.name for p in points]
     assert rows[1][3].startswith("best hit_at_1")
     assert rows[1][4] == f"harness lock mill.toml --point &#39;{points[0].name}&#39;"
     assert "Front of the objectives" not in told(replace(facts, experiment=replace(facts.experiment, selection=Selection())))
+
+
+def test_a_lock_is_reproduced_by_the_name_that_it_was_given(mill: Path) -> None:
+    path = mill.parent / "several.toml"
+    path.write_text(
+        EXPERIMENT.replace('"mill"', '"several"') + '[selection]\nobjective = ["hit_at_1", "context_at_3"]\n', "utf-8"
+    )
+    loaded = harness.load(path)
+    loaded.sweep()
+    loaded.lock(point="best hit_at_1")
+    facts = gather(load(path))
+    assert "harness lock several.toml --point 'best hit_at_1'" in report_parts.commands(facts)
+    assert "Locked: a point of the front of hit_at_1, context_at_3, named by &#39;best hit_at_1&#39;." in told(facts)
+    assert "is not the rule's present choice" not in told(facts)
 
 
 def test_baselines_stand_beside_the_chosen_setting_and_chance(facts: Facts) -> None:
