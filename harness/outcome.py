@@ -63,8 +63,8 @@ class SweepOutcome:
 
     @property
     def tokens(self) -> dict[str, int]:
-        """Tokens embedded, and what embedding every point whole would have taken."""
-        done = [(r, found) for r in (*self.results, *self.aside) if (found := r.evaluation or r.bound)]
+        """Tokens that the trials embedded, and what embedding every point whole would have taken."""
+        done = [(r, found) for r in self.results if (found := r.evaluation or r.bound)]
         return {
             "embedded": sum(found.tokens_embedded for r, found in done if r.reused_from is None),
             "full": sum(found.tokens_full for _, found in done),
