@@ -1,4 +1,4 @@
-"""Where and how what people see is written: streams, tables without lines, shares; a helper of all terminal modules."""
+"""Where and how what people see is written: streams, tables without lines, shares; all terminal modules write by it."""
 
 from __future__ import annotations
 
