@@ -272,7 +272,7 @@ def _result(case: _Case) -> Iterator[Fault]:
         what = f"the rule gives {choice.value} from its scores, the lock says {case.lock.threshold.value}"
         yield case.fault(what, "lock anew")
     results, rule = case.study.read_results(), case.experiment.selection
-    if case.lock.because is None and case.lock.selection["of"] == len(selection.counted(results, rule)):
+    if case.lock.because is None and case.lock.selection["of"] == len(selection.out_of(results, rule)):
         yield from _choice(case, results, rule)
 
 

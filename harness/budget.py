@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.ranking import FloatArray
-from harness.records import QuestionScore, TrialResult
+from harness.records import TrialResult
 from harness.scores import Groups
 from harness.stats import Interval, mean_interval, numbered
 
@@ -40,13 +40,9 @@ def within_budgets(trials: Sequence[TrialResult], groups: Groups) -> tuple[Spent
     return tuple(spent for spent in found if spent)
 
 
-def _asked(trial: TrialResult) -> list[QuestionScore]:
-    return [q for q in trial.evaluation.questions if q.answerable] if trial.evaluation else []
-
-
 def _contexts(trial: TrialResult) -> FloatArray:
     """Mean total size of the first 1, 2, ... chunks over the answerable questions, as deep as they were kept."""
-    sizes = [[p.size for p in q.passages] for q in _asked(trial)]
+    sizes = [[p.size for p in q.passages] for q in trial.asked]
     depth = max(map(len, sizes), default=0)
     padded = np.array([[*s, *([0] * (depth - len(s)))] for s in sizes], dtype=np.float64).reshape(len(sizes), depth)
     return np.asarray(padded.cumsum(axis=1).mean(axis=0) if sizes else padded.sum(axis=0), dtype=np.float64)
@@ -58,7 +54,7 @@ def _best(budget: int, offers: Sequence[tuple[TrialResult, FloatArray]], groups:
         return None
     trial, k, context, depth = min(fitting, key=lambda f: (-f[0].hits(f[1]), f[2], f[0].point))
     most = trial.hits(k)
-    asked = _asked(trial)
+    asked = trial.asked
     first = np.array([float(q.hit_rank is not None and q.hit_rank <= k) for q in asked])
     interval = mean_interval(first, numbered([groups.get(q.question_id, q.question_id) for q in asked]))
     tied = len({t.trial for t, at, _, _ in fitting if t.hits(at) == most}) - 1

@@ -63,8 +63,8 @@ class _Sweep:
         return max((t.bound.hits(1) or 0 for t in self.pruned if t.bound), default=0)
 
     @cached_property
-    def questions(self) -> list[QuestionScore]:
-        return [q for q in self.leader.evaluation.questions if q.answerable] if self.leader.evaluation else []
+    def questions(self) -> Sequence[QuestionScore]:
+        return self.leader.asked
 
     @cached_property
     def rates(self) -> list[float]:

@@ -384,6 +384,11 @@ class QuestionScore:
         return self.hit_rank == 1
 
 
+def hit_metric(hit_name: str, k: int) -> str:
+    """The metric that a kind of hit has at k: `document_hit_at_3` of a `document hit`."""
+    return f"{hit_name.replace(' ', '_')}_at_{k}"
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """One chunking scored on one set of questions."""
@@ -436,7 +441,7 @@ class Bound:
 
     def hits(self, k: int) -> int | None:
         """At most so many questions are hit within the first k chunks; None where no bound was taken at that k."""
-        share = self.metrics.get(f"{self.hit_name.replace(' ', '_')}_at_{k}")
+        share = self.metrics.get(hit_metric(self.hit_name, k))
         return None if share is None else round(share * self.answerable)
 
 
@@ -491,6 +496,11 @@ class TrialResult:
         """The setting as runs and locks record it."""
         overlap = {} if self.point.baseline else {"overlap": self.point.overlap}
         return {**self.point.as_params(), **overlap, "unit": self.unit}
+
+    @property
+    def asked(self) -> tuple[QuestionScore, ...]:
+        """What each answerable question got; none where it was not measured whole."""
+        return tuple(q for q in self.evaluation.questions if q.answerable) if self.evaluation else ()
 
     @property
     def answerable(self) -> int:

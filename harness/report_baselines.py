@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness import report_words as words
-from harness.records import TrialResult
+from harness.records import TrialResult, hit_metric
 from harness.report_facts import Facts
 
 MEANINGS = {
@@ -62,8 +62,8 @@ def _row(facts: Facts, name: str, meaning: str, r: TrialResult, emphasised: bool
 
 def _chance(facts: Facts) -> Row:
     """The same chunks in a random order; results made before it was measured have none."""
-    prefix = f"random_{facts.shown.hit_name.replace(' ', '_')}_at_"
-    first, third = (words.percent(facts.shown.metrics.get(f"{prefix}{k}")) for k in (1, 3))
+    names = (f"random_{hit_metric(facts.shown.hit_name, k)}" for k in (1, 3))
+    first, third = (words.percent(facts.shown.metrics.get(name)) for name in names)
     meaning = f"the chunks of {facts.shown.point} in a random order: what is expected of pure chance"
     if first == third == words.UNDEFINED:
         meaning += "; not measured when this sweep ran"

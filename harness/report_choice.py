@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from harness import report_words as words
 from harness.comparison import Beside, Comparison
-from harness.records import TrialResult
+from harness.records import TrialResult, hit_metric
 from harness.report_facts import Facts
 from harness.stats import CONFIDENCE, FEW_GROUPS, POWER, SIGNIFICANCE
 
@@ -27,10 +27,9 @@ class Told:
 def told(facts: Facts) -> list[Told]:
     """The figures of the answer: hits at 1 and 3, before them the metric that the selection goes by first, if it is another."""
     shown, metric, name = facts.shown, facts.analysis.metric, facts.shown.hit_name
-    prefix = name.replace(" ", "_")
-    hits = [(1, words.FIRST[name]), (3, "within three")]
-    found = [_told(facts, f"{prefix}_at_{k}", meaning, words.hit(shown, k)) for k, meaning in hits]
-    if metric and metric not in (f"{prefix}_at_1", f"{prefix}_at_3"):
+    hits = {1: words.FIRST[name], 3: "within three"}
+    found = [_told(facts, hit_metric(name, k), meaning, words.hit(shown, k)) for k, meaning in hits.items()]
+    if metric and metric not in [hit_metric(name, k) for k in hits]:
         found.insert(0, _told(facts, metric, "what the selection goes by first", words.value(metric, shown.metrics.get(metric))))
     return found
 

@@ -11,6 +11,7 @@ from harness import report_words as words
 from harness.budget import BUDGETS, Spent
 from harness.front import FrontPoint, front, metric_names, undecided
 from harness.metrics import COSTS
+from harness.records import hit_metric
 from harness.report_facts import Facts
 
 COST_AXES = ("context_at_3", "index_ratio")
@@ -53,7 +54,7 @@ def _remark(spent: Spent) -> str:
 
 def quality(facts: Facts) -> str:
     """The metric that costs are weighed against: what the selection goes by first, else hits at 1."""
-    return facts.analysis.metric or f"{facts.shown.hit_name.replace(' ', '_')}_at_1"
+    return facts.analysis.metric or hit_metric(facts.shown.hit_name, 1)
 
 
 def against(facts: Facts, cost: str) -> tuple[FrontPoint, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.comparison import Beside
 from harness.metrics import COSTS
-from harness.records import TrialResult
+from harness.records import TrialResult, hit_metric
 from harness.report_facts import Facts
 from harness.report_words import (
     COMPLETE,
@@ -190,6 +190,6 @@ def _further(facts: Facts) -> list[str]:
 
 
 def _led(facts: Facts) -> tuple[str, ...]:
-    prefix = facts.shown.hit_name.replace(" ", "_")
+    hits = (hit_metric(facts.shown.hit_name, k) for k in (1, 3))
     metric = facts.analysis.metric or ""
-    return (f"{prefix}_at_1", f"{prefix}_at_3", "mrr", "document_mrr", "ceiling", metric)
+    return (*hits, "mrr", "document_mrr", "ceiling", metric)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from harness.errors import counted
 from harness.metrics import COSTS
 from harness.records import Evaluation, TrialResult
 from harness.stats import Interval
@@ -119,4 +120,4 @@ def listed(items: Sequence[object], most: int = 12) -> str:
 
 def count(number_of: int, one: str, more: str | None = None) -> str:
     """`1 setting`, `1,002 settings`."""
-    return f"{number_of:,} {one if number_of == 1 else more or one + 's'}"
+    return counted(number_of, one, more or f"{one}s")

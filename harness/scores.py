@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.metrics import COSTS
 from harness.ranking import FloatArray
-from harness.records import IntArray, QuestionScore, TrialResult
+from harness.records import IntArray, TrialResult
 from harness.stats import few, numbered
 
 Groups = Mapping[str, str]  # question id to the name of its group; a question that is not there is one of its own
@@ -58,7 +58,7 @@ def first_quality(key: Sequence[str]) -> str | None:
 
 def scores(trials: Sequence[TrialResult], metric: str, groups: Groups) -> Scores | None:
     """Scores of complete trials of the same study; None where no question has the metric."""
-    columns = [{q.question_id: q.values.get(metric) for q in _answerable(t)} for t in trials]
+    columns = [{q.question_id: q.values.get(metric) for q in t.asked} for t in trials]
     asked = [i for i in (columns[0] if columns else ()) if all(c.get(i, 0.0) is not None for c in columns)]
     if not asked:
         return None
@@ -66,7 +66,3 @@ def scores(trials: Sequence[TrialResult], metric: str, groups: Groups) -> Scores
         raise ValueError("trials of one study have the same questions")
     values = np.array([[c[i] for c in columns] for i in asked], dtype=np.float64)
     return Scores(metric, tuple(asked), numbered([groups.get(i, i) for i in asked]), tuple(trials), values)
-
-
-def _answerable(trial: TrialResult) -> list[QuestionScore]:
-    return [q for q in trial.evaluation.questions if q.answerable] if trial.evaluation else []

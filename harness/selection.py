@@ -10,8 +10,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from harness.bounds import has_bound
-from harness.errors import Fault, HarnessError
-from harness.errors import counted as counted_in
+from harness.errors import Fault, HarnessError, counted
 from harness.label_checks import listed
 from harness.records import Bound, Point, TrialResult
 from harness.stats import SIGNIFICANCE, TOLERANCE, least_rate
@@ -132,7 +131,7 @@ def _within(trials: Sequence[C], leader: C, rule: Selection) -> tuple[C, str]:
     name, questions = rule.key[0], leader.answerable
     floor = leader.metrics[name] * questions - rule.margin - TOLERANCE
     near = [t for t in trials if name in t.metrics and t.metrics[name] * questions >= floor]
-    margin = counted_in(rule.margin, "question", "questions")
+    margin = counted(rule.margin, "question", "questions")
     return _cheapest(near), f"the cheapest of {len(near)} trials at most {margin} below the leader in {name}"
 
 
@@ -247,7 +246,7 @@ def contenders(results: Sequence[TrialResult], rule: Selection) -> list[TrialRes
     return [t for t in distinct(results) if not t.aside and (rule.allow_baselines or not t.point.baseline)]
 
 
-def counted(results: Sequence[TrialResult], rule: Selection) -> list[TrialResult]:
+def out_of(results: Sequence[TrialResult], rule: Selection) -> list[TrialResult]:
     """The trials that figures are out of: baselines only where they may be chosen."""
     return [t for t in results if not t.aside and (rule.allow_baselines or not t.point.baseline)]
 
@@ -285,7 +284,7 @@ def select(results: Sequence[TrialResult], rule: Selection) -> Selected:
         what = f"no trial has context_at_3 <= {rule.max_context_at_3:g}"
         raise HarnessError(Fault("[selection] max_context_at_3", what, "raise it or add smaller chunk sizes"))
     leaders, chosen, why = apply(allowed, rule)
-    of = counted(results, rule)
+    of = out_of(results, rule)
     done = sum(t.complete for t in of)
     return Selected(leaders[0], chosen, tuple(sorted(t.trial for t in leaders)), why, done, len(of))
 

@@ -158,6 +158,11 @@ def each_either(differences: FloatArray, groups: IntArray, seed: int) -> FloatAr
     return np.asarray(np.minimum(1.0, 2 * np.minimum(below, above)), dtype=np.float64)
 
 
+def _distance(significance: float, power: float) -> float:
+    """How many standard errors a loss must have for a one-sided test to see it so often."""
+    return NormalDist().inv_cdf(1 - significance) + NormalDist().inv_cdf(power)
+
+
 def questions_needed(differences: FloatArray, groups: IntArray, significance: float, power: float = POWER) -> int | None:
     """About how many questions a candidate's loss, as it was seen, would be seen with as one-sided test; shape (n,).
 
@@ -166,7 +171,7 @@ def questions_needed(differences: FloatArray, groups: IntArray, significance: fl
     loss, number = -float(differences.mean()), len(differences)
     if loss <= TOLERANCE or len(np.unique(groups)) < 2:
         return None
-    z = NormalDist().inv_cdf(1 - significance) + NormalDist().inv_cdf(power)
+    z = _distance(significance, power)
     error = _standard_error(differences + loss, groups)
     return max(number + 1, math.ceil(number * (z * error / loss) ** 2))
 
@@ -175,7 +180,7 @@ def detectable(differences: FloatArray, groups: IntArray, significance: float, p
     """About the least mean loss that such a test would see, with questions that vary as these do; None where nothing varies."""
     if len(np.unique(groups)) < 2:
         return None
-    z = NormalDist().inv_cdf(1 - significance) + NormalDist().inv_cdf(power)
+    z = _distance(significance, power)
     error = _standard_error(differences - float(differences.mean()), groups)
     return z * error or None
 

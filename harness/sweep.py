@@ -20,7 +20,7 @@ from harness.formats import Labelled
 from harness.label_advice import advise, opened_in_dev, read_sound
 from harness.outcome import Silent, SweepOutcome, Watcher
 from harness.pipeline import run_metrics
-from harness.records import Bound, EmbedderIdentity, Evaluation, TrialResult, questions_sha256
+from harness.records import Bound, EmbedderIdentity, Evaluation, TrialResult, hit_metric, questions_sha256
 from harness.sampled import sweep_seconds
 from harness.state import State, sqlite
 from harness.study import open_study
@@ -345,7 +345,7 @@ class _Sweep:
     def _outcome(self) -> SweepOutcome:
         results, rule = tuple(self.results[n] for n in sorted(self.results)), self.experiment.selection
         selected = selection.select(results, rule)
-        command, url = self.tracker.ui(f"dev/{selected.leader.hit_name.replace(' ', '_')}_at_1")
+        command, url = self.tracker.ui(f"dev/{hit_metric(selected.leader.hit_name, 1)}")
         analysis = self.analysis or self._analyse(selected)
         studies = State(self.experiment).identities()
         return SweepOutcome(

@@ -24,7 +24,7 @@ from harness.holdout import Opened
 from harness.label_advice import Lengths
 from harness.lock import Locked
 from harness.outcome import SweepOutcome
-from harness.records import Bound, Chunking, Evaluation, TrialResult
+from harness.records import Bound, Chunking, Evaluation, TrialResult, hit_metric
 from harness.selection import ordered
 from harness.split_file import Written
 from harness.splitter_check import CheckedSplitter
@@ -295,7 +295,7 @@ def _columns(outcome: SweepOutcome) -> dict[str, Callable[[TrialResult], str]]:
     first, third = f"{name}@1", f"{name}@3"
     interval = {"95 %": lambda r: between(own.interval) if made and (own := made.of(r)) else ""} if made else {}
     hits = {first: lambda r: _hits(r, 1)}
-    known = (f"{name.replace(' ', '_')}_at_1", None)
+    known = (hit_metric(name, 1), None)
     metric = outcome.analysis.metric
     leading = (
         {**hits, **interval} if metric in known else {str(metric): lambda r: percent(r.metrics.get(metric)), **interval, **hits}
